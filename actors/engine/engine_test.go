@@ -422,6 +422,10 @@ func TestWorkResultsDoNotOvertake(t *testing.T) {
 				<-release
 			}
 		case question:
+			if !slices.Contains(got, any("result")) {
+				m.Send(0)
+				return
+			}
 			m.Send(slices.Index(got, any("result")) - slices.Index(got, any("before")))
 		}
 	}})
@@ -437,7 +441,7 @@ func TestWorkResultsDoNotOvertake(t *testing.T) {
 		if n > 0 {
 			return // "result" came behind "before"
 		}
-		if n < -1 {
+		if n < 0 {
 			t.Fatal("the result came first")
 		}
 	}
