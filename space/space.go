@@ -1,0 +1,243 @@
+package space
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/repa-app/repa/cas/vfs"
+)
+
+// MetaFolder is the sub-folder of a space that belongs to Repa.
+const MetaFolder = ".repa"
+
+const (
+	identityFormat  = "repa.space"
+	identityVersion = 1
+	// maxIdentity bounds space.json and owner.json: they hold a few short members.
+	maxIdentity = 64 << 10
+)
+
+// Options of Open.
+type Options struct {
+	NewID func() string // mints ids of [A-Za-z0-9_-]{1,128}
+	Owner Owner         // who opens, for the message that a second opener gets
+}
+
+// Owner says who has a space open. It is information for people; the lock alone decides.
+type Owner struct {
+	PID            int    `json:"pid"`
+	ConnectionFile string `json:"connectionFile,omitempty"`
+}
+
+// Space is an open space.
+type Space struct {
+	id   string
+	path string
+	root vfs.FS // the learner's folder
+	meta vfs.FS // .repa
+	own  fs.FileInfo
+	lock io.Closer
+	newI func() string
+
+	change sync.Mutex // one change of content at a time
+}
+
+type identity struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+}
+
+var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+
+// Open opens the folder dir, an absolute path, as a space. A missing folder is made, and .repa inside it on first contact.
+//
+// Errors (codes): invalid_path for the file system's root and the home folder, not_directory, permission_denied, space_in_use
+// when another process has it open, invalid_storage when space.json is damaged or newer (the file stays as it is), storage.
+func Open(ctx context.Context, dir string, opts Options) (*Space, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	path, err := Resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Space{path: path, root: root, newI: opts.NewID}
+	if err := s.prepare(opts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Resolve returns the real path of a folder that is to be a space, following symbolic links; a missing folder keeps its name.
+// It refuses with invalid_path what must not become a space: relative paths, the file system's root and the home folder.
+func Resolve(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fail("invalid_path", "%q is no absolute path", dir)
+	}
+	path := filepath.Clean(dir)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if filepath.Dir(path) == path {
+		return "", fail("invalid_path", "%s is the root of the file system and cannot be a learning space; choose a folder for what you learn", path)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			home = real
+		}
+		if path == filepath.Clean(home) {
+			return "", fail("invalid_path", "%s is your home folder and cannot be a learning space; choose or make a folder inside it", path)
+		}
+	}
+	return path, nil
+}
+
+func openFolder(path string) (vfs.FS, error) {
+	root, err := vfs.OS(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeFolder(path); err != nil {
+			return nil, diskError("folder "+path, err)
+		}
+		root, err = vfs.OS(path)
+	}
+	if err == nil {
+		return root, nil
+	}
+	if info, serr := os.Stat(path); serr == nil && !info.IsDir() {
+		return nil, fail("not_directory", "%s is a file, not a folder; a learning space is a folder", path)
+	}
+	return nil, diskError("folder "+path, err)
+}
+
+func makeFolder(path string) error {
+	parent := filepath.Dir(path)
+	for {
+		if _, err := os.Stat(parent); err == nil || filepath.Dir(parent) == parent {
+			break
+		}
+		parent = filepath.Dir(parent)
+	}
+	above, err := vfs.OS(parent)
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	rel, err := filepath.Rel(parent, path)
+	if err != nil {
+		return err
+	}
+	return vfs.MkdirAll(above, filepath.ToSlash(rel), 0o700)
+}
+
+func (s *Space) prepare(opts Options) error {
+	err := s.root.Mkdir(MetaFolder, 0o700)
+	if err == nil {
+		err = s.root.SyncDir(".")
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return diskError("folder "+filepath.Join(s.path, MetaFolder), err)
+	}
+	if s.own, err = s.root.Lstat(MetaFolder); err != nil {
+		return diskError("folder "+filepath.Join(s.path, MetaFolder), err)
+	}
+	if !s.own.IsDir() {
+		return fail("invalid_storage", "%s is not a folder; Repa keeps its data there. Move it away and try again", filepath.Join(s.path, MetaFolder))
+	}
+	if s.meta, err = s.root.Sub(MetaFolder); err != nil {
+		return diskError("folder "+filepath.Join(s.path, MetaFolder), err)
+	}
+	if s.lock, err = s.meta.Lock("lock"); err != nil {
+		if errors.Is(err, vfs.ErrLocked) {
+			return s.inUse()
+		}
+		return diskError("lock of "+s.path, err)
+	}
+	if err := s.identify(); err != nil {
+		return err
+	}
+	owner, err := json.Marshal(opts.Owner)
+	if err != nil {
+		return err
+	}
+	if err := vfs.WriteFile(s.meta, "owner.json", append(owner, '\n'), 0o600); err != nil {
+		return diskError("owner.json of "+s.path, err)
+	}
+	for _, dir := range []string{"journal", "sessions"} {
+		if err := vfs.MkdirAll(s.meta, dir, 0o700); err != nil {
+			return diskError("folder "+filepath.Join(s.path, MetaFolder, dir), err)
+		}
+	}
+	return nil
+}
+
+func (s *Space) inUse() error {
+	e := fail("space_in_use", "%s is open in another Repa backend; close it there or use that one", s.path)
+	var owner Owner
+	if data, err := vfs.ReadFile(s.meta, "owner.json", maxIdentity); err == nil && json.Unmarshal(data, &owner) == nil {
+		e.message = fmt.Sprintf("%s is open in another Repa backend (process %d); close it there or use that one", s.path, owner.PID)
+		e.details = map[string]any{"pid": owner.PID, "connectionFile": owner.ConnectionFile}
+	}
+	return e
+}
+
+// identify reads the space's id, or mints one for a folder that has none.
+func (s *Space) identify() error {
+	file := filepath.Join(s.path, MetaFolder, "space.json")
+	data, err := vfs.ReadFile(s.meta, "space.json", maxIdentity)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.id = s.newI()
+		data, err := json.Marshal(identity{identityFormat, identityVersion, s.id})
+		if err != nil {
+			return err
+		}
+		if err := vfs.WriteFile(s.meta, "space.json", append(data, '\n'), 0o600); err != nil {
+			return diskError(file, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return diskError(file, err)
+	}
+	var id identity
+	if err := json.Unmarshal(data, &id); err != nil || id.Format != identityFormat || !validID.MatchString(id.ID) {
+		return fail("invalid_storage", "%s is damaged; it was left as it is. Restore it from a backup", file)
+	}
+	if id.Version > identityVersion {
+		return fail("invalid_storage", "%s has format %d, this version of Repa reads up to %d; use the newer version of Repa", file, id.Version, identityVersion)
+	}
+	s.id = id.ID
+	return nil
+}
+
+// ID returns the space's identity.
+func (s *Space) ID() string { return s.id }
+
+// Path returns the real path of the folder at the time it was opened.
+func (s *Space) Path() string { return s.path }
+
+// Meta opens a folder below .repa as a tree of its own; it must exist (journal and sessions do).
+func (s *Space) Meta(dir string) (vfs.FS, error) { return s.meta.Sub(dir) }
+
+// Close releases the lock. Content operations after it fail.
+func (s *Space) Close() error {
+	var errs []error
+	for _, c := range []io.Closer{s.lock, s.meta, s.root} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
