@@ -1,9 +1,8 @@
 // Package cas holds the identity of bytes: every immutable byte string of a space is named by the BLAKE3-256 digest of its
 // uncompressed content.
 //
-// Words: an [ID] names an object. [Sum] gives the id of bytes; a document's body revision is that id. [Digest] gives the
-// digest of a record (canonical JSON) in a named context, so that equal bytes in different roles never share a digest.
-// These two are the only digest functions of the product.
+// Words: an [ID] names an object. [Sum] gives the id of bytes; a document's body revision is that id. It is the only digest
+// function of the product.
 //
 // The folders below carry what every durable package stands on: vfs, the one disk interface, and recordlog, the append-only
 // log of framed, checksummed records that the journal is made of.
