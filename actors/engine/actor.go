@@ -18,7 +18,8 @@ type Actor[M any] interface {
 // Started is implemented by an actor that wants to act before its first message.
 type Started[M any] interface{ Started(c *Context[M]) }
 
-// Stopped is implemented by an actor that wants to act when it ends, after its children ended. Its work may still run.
+// Stopped is implemented by an actor that wants to act when it has ended: its children and its work are over before. Work that
+// never returns keeps it from being called.
 type Stopped interface{ Stopped() }
 
 // Panicked is implemented by an actor that can go on after a panic in Receive. It repairs or rebuilds the state and returns
@@ -249,21 +250,21 @@ func (c *Context[M]) stopped() {
 	}
 	c.end()
 	c.waiting = nil
-	if s, ok := c.actor.(Stopped); ok {
-		func() {
-			defer func() {
-				if v := recover(); v != nil {
-					c.log.Error("panic in a stopping actor", "value", v, "stack", string(debug.Stack()))
-				}
-			}()
-			s.Stopped()
-		}()
-	}
 	go func() {
+		defer close(c.ref.done)
 		c.workers.Wait()
 		for _, child := range c.children {
 			<-child.Done()
 		}
-		close(c.ref.done)
+		s, ok := c.actor.(Stopped)
+		if !ok {
+			return
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				c.log.Error("panic in a stopped actor", "value", v, "stack", string(debug.Stack()))
+			}
+		}()
+		s.Stopped()
 	}()
 }
