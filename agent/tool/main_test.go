@@ -1,0 +1,139 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/repa-app/repa/agent/tool"
+)
+
+// space is a folder in memory with revisions that count up.
+type space struct {
+	files map[string]string
+	at    map[string]int
+	ops   int
+	err   error // answers every call
+}
+
+type coded struct{ code, message string }
+
+func (e coded) Error() string { return e.message }
+func (e coded) Code() string  { return e.code }
+
+func newSpace() *space { return &space{files: map[string]string{}, at: map[string]int{}} }
+
+func (s *space) revision(path string) string { return fmt.Sprintf("%s#%d", path, s.at[path]) }
+
+// outside changes a file behind the session's back.
+func (s *space) outside(path, text string) {
+	s.files[path] = text
+	s.at[path]++
+}
+
+func (s *space) Read(_ context.Context, path string) (tool.Document, error) {
+	if s.err != nil {
+		return tool.Document{}, s.err
+	}
+	text, ok := s.files[path]
+	if !ok {
+		return tool.Document{}, coded{"not_found", path + " does not exist"}
+	}
+	return tool.Document{Path: path, Text: text, Revision: s.revision(path), Size: int64(len(text))}, nil
+}
+
+func (s *space) Write(_ context.Context, path, text string, base *string) (tool.Change, error) {
+	_, exists := s.files[path]
+	switch {
+	case s.err != nil:
+		return tool.Change{}, s.err
+	case base == nil && exists, base != nil && (!exists || *base != s.revision(path)):
+		return tool.Change{}, coded{"revision_conflict", path + " was changed by someone else"}
+	}
+	return s.save(path, text), nil
+}
+
+func (s *space) Edit(_ context.Context, path string, edits []tool.Replacement) (tool.Change, error) {
+	if s.err != nil {
+		return tool.Change{}, s.err
+	}
+	text := s.files[path]
+	for _, e := range edits {
+		if strings.Count(text, e.Old) != 1 {
+			return tool.Change{}, coded{"patch_mismatch", "the text does not stand exactly once in " + path}
+		}
+		text = strings.Replace(text, e.Old, e.New, 1)
+	}
+	return s.save(path, text), nil
+}
+
+func (s *space) save(path, text string) tool.Change {
+	s.ops++
+	c := tool.Change{OperationID: fmt.Sprintf("op-%d", s.ops), Path: path, Diff: "-old\n+new\n"}
+	if _, exists := s.files[path]; exists {
+		before := s.revision(path)
+		c.Before = &before
+	} else {
+		c.Created = true
+	}
+	s.outside(path, text)
+	after := s.revision(path)
+	c.After = &after
+	return c
+}
+
+type finder struct {
+	matches   []tool.Match
+	truncated bool
+	err       error
+	limit     int
+}
+
+func (f *finder) Search(_ context.Context, _ string, limit int) ([]tool.Match, bool, error) {
+	f.limit = limit
+	return f.matches, f.truncated, f.err
+}
+
+func set(s *space, f *finder) *tool.Set {
+	return tool.NewSet(tool.Services{Reader: s, Searcher: f, Editor: s})
+}
+
+// call checks the arguments as the loop does and executes.
+func call(t *testing.T, s *tool.Set, name, args string) tool.Result {
+	t.Helper()
+	for _, tl := range s.Tools() {
+		if tl.Spec().Name != name {
+			continue
+		}
+		schema, err := tool.Compile(tl.Spec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := json.RawMessage(args)
+		if p, ok := tl.(tool.Preparer); ok {
+			raw = p.Prepare(raw)
+		}
+		if raw, err = schema.Check(raw); err != nil {
+			t.Fatal(err)
+		}
+		r, err := tl.Execute(t.Context(), "call", raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Details != nil && !json.Valid(r.Details) {
+			t.Errorf("details %s", r.Details)
+		}
+		return r
+	}
+	t.Fatalf("no tool %s", name)
+	return tool.Result{}
+}
+
+func said(r tool.Result) string { return r.Content[0].Text }
+
+func quote(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}

@@ -1,0 +1,128 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/repa-app/repa/agent/llm"
+)
+
+const (
+	// The limits of one read are Pi's: about 12,000 tokens, which leaves room in the smallest context that is in use.
+	maxLines = 2000
+	maxBytes = 50 << 10
+)
+
+type read struct {
+	reader Reader
+	seen   *seen
+}
+
+type readArgs struct {
+	Path   string `json:"path"`
+	Offset int    `json:"offset"`
+	Limit  int    `json:"limit"`
+}
+
+func (*read) Spec() llm.ToolSpec {
+	return llm.ToolSpec{
+		Name: "read",
+		Description: `Read a text file of the space. Each line comes with its number and a tab, which are not part of the file. ` +
+			`Cite what you use as path:line, for example notes/primes.md:12. At most 2000 lines or 50 KiB are shown at once; ` +
+			`continue with offset. The last line names the path and the revision that was read.`,
+		Parameters: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"Path of the file, relative to the space"},` +
+			`"offset":{"type":"integer","minimum":1,"description":"First line to show, counted from 1"},` +
+			`"limit":{"type":"integer","minimum":1,"description":"Number of lines to show"}},` +
+			`"required":["path"],"additionalProperties":false}`),
+	}
+}
+
+func (*read) Sequential() bool { return false }
+
+func (r *read) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
+	var args readArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return Result{}, err
+	}
+	doc, err := r.reader.Read(ctx, cleanPath(args.Path))
+	if err != nil {
+		return failed(ctx, err)
+	}
+	lines := splitLines(doc.Text)
+	from := max(args.Offset, 1)
+	if from > len(lines) && from > 1 {
+		return Failure(&domainError{"invalid_input", fmt.Sprintf("Offset %d is beyond the end of %s, which has %d lines.", from, doc.Path, len(lines))}), nil
+	}
+	r.seen.put(doc.Path, doc.Revision)
+	shown := excerpt(doc, lines, from, args.Limit)
+	result := Text(shown.text + "\n" + machineLine(doc))
+	result.Details = details(map[string]any{
+		"path": doc.Path, "revision": doc.Revision, "lines": len(lines), "from": shown.from, "to": shown.to, "truncated": shown.cut,
+	})
+	return result, nil
+}
+
+func machineLine(doc Document) string {
+	return string(details(struct {
+		Path     string `json:"path"`
+		Revision string `json:"revision"`
+	}{doc.Path, doc.Revision}))
+}
+
+// splitLines gives the lines without their ends. A final line feed ends the last line and begins none.
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSuffix(l, "\r")
+	}
+	return lines
+}
+
+type shown struct {
+	text     string
+	from, to int // line numbers; to < from: none
+	cut      bool
+}
+
+// excerpt shows the lines from the given one on, with a note when there is more.
+func excerpt(doc Document, lines []string, from, limit int) shown {
+	if len(lines) == 0 {
+		return shown{text: "(the file is empty)", from: 1}
+	}
+	last := len(lines)
+	if limit > 0 {
+		last = min(last, from+limit-1)
+	}
+	last = min(last, from+maxLines-1)
+	var b strings.Builder
+	next := from
+	for ; next <= last; next++ {
+		line := fmt.Sprintf("%5d\t%s\n", next, lines[next-1])
+		if b.Len()+len(line) > maxBytes {
+			break
+		}
+		b.WriteString(line)
+	}
+	s := shown{text: strings.TrimSuffix(b.String(), "\n"), from: from, to: next - 1, cut: next <= len(lines)}
+	switch {
+	case next == from:
+		s.text = fmt.Sprintf("[Line %d of %d is %d KiB long, more than one read shows. Search for words of it instead%s.]",
+			from, len(lines), len(lines[from-1])>>10, after(from, len(lines)))
+	case s.cut:
+		s.text += fmt.Sprintf("\n[Lines %d-%d of %d shown. Continue with offset %d.]", from, s.to, len(lines), next)
+	}
+	return s
+}
+
+func after(line, total int) string {
+	if line == total {
+		return ""
+	}
+	return fmt.Sprintf(", or continue with offset %d", line+1)
+}
