@@ -29,7 +29,11 @@ var (
 		"server error", "server_error", "internal error", "internal_error", "api_error", "provider returned error", "upstream",
 		"bad gateway", "gateway timeout", "please retry your request", "unavailable", "deadline_exceeded",
 	}
-	authWords    = []string{"authentication_error", "invalid_api_key", "invalid api key", "unauthenticated", "permission_error", "permission_denied"}
+	// Google and xAI answer 400 to a wrong key.
+	authWords = []string{
+		"authentication_error", "invalid_api_key", "invalid api key", "api key not valid", "incorrect api key", "unauthenticated",
+		"permission_error", "permission_denied",
+	}
 	timeoutWords = []string{"timeout", "timed out"}
 )
 

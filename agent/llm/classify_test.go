@@ -29,6 +29,8 @@ func TestClassify(t *testing.T) {
 		{400, "The input token count (1200000) exceeds the maximum number of tokens allowed", llm.KindOverflow, false},
 		{400, "Rate limit: maximum context length of all requests", llm.KindRateLimited, true},
 		{400, "Your credit balance is too low to access the API", llm.KindQuota, false},
+		{400, "API key not valid. Please pass a valid API key. INVALID_ARGUMENT", llm.KindAuth, false},
+		{400, "Incorrect API key provided: x", llm.KindAuth, false},
 		{400, "unknown field", llm.KindInvalid, false},
 		{500, "", llm.KindServer, true},
 		{500, "maximum context length", llm.KindServer, true},
