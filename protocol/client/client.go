@@ -36,7 +36,8 @@ type Options struct {
 	URL     string // of the server, for example http://127.0.0.1:4711
 	Token   string
 	HostKey protocol.HostKey // of an earlier client, to be the same host again; empty for a new host
-	// OnClose is called once when the client is disconnected for good, with the reason (nil after Close and Drop).
+	// OnClose is called once when the client is disconnected for good, with the reason (nil after Close and Drop). It must not call
+	// Close or Drop: those wait for it.
 	OnClose func(err error)
 }
 
@@ -54,6 +55,7 @@ type Client struct {
 	replicas map[protocol.ID]*Replica
 	lastID   int
 	reason   error
+	leaving  bool // Close has begun: the end of the link is wanted
 }
 
 // link is one WebSocket of a Client.
@@ -170,7 +172,7 @@ func (c *Client) follow(life context.Context, l *link) error {
 			<-l.done
 		}
 		c.setLink(nil)
-		if life.Err() != nil {
+		if life.Err() != nil || c.isLeaving() {
 			return nil
 		}
 		if rpc.CloseCode(l.err) == rpc.CodeNormal {
@@ -310,6 +312,7 @@ func (c *Client) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, detachTimeout)
 	defer cancel()
 	c.mu.Lock()
+	c.leaving = true
 	l := c.link
 	c.mu.Unlock()
 	var err error
@@ -327,6 +330,22 @@ func (c *Client) Close(ctx context.Context) error {
 func (c *Client) Drop() {
 	c.stop()
 	c.running.Wait()
+}
+
+func (c *Client) isLeaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaving
+}
+
+// renew cuts the link, so that the client comes back on a new one.
+func (c *Client) renew() {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		l.peer.Abort()
+	}
 }
 
 // notified takes in a delivery. What does not fit the protocol is treated as lost: the replica sees the gap at the next one.

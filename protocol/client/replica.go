@@ -174,8 +174,12 @@ func (r *Replica) keep(changes []protocol.Change) {
 	r.pending = append(r.pending, changes...)
 }
 
-// resync asks for a snapshot beside the reading goroutine, which must go on reading to get it. When the connection is lost meanwhile, the next one
-// asks by itself, because the state is not known.
+// resync asks for a snapshot beside the reading goroutine, which must go on reading to get it. Without an answer the link is given up: the next
+// one asks by itself, because the state is not known.
 func (r *Replica) resync() {
-	r.client.running.Go(func() { _ = r.start(context.Background()) })
+	r.client.running.Go(func() {
+		if r.start(context.Background()) != nil {
+			r.client.renew()
+		}
+	})
 }
