@@ -1,0 +1,163 @@
+package actors
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/repa-app/repa/actors/engine"
+	"github.com/repa-app/repa/actors/wire"
+	"github.com/repa-app/repa/agent/prompt"
+	"github.com/repa-app/repa/protocol"
+)
+
+// submit admits a request or finds the record of an earlier one. The order of the checks is that of protocol version 1: what is
+// known already is answered before anything else is looked at.
+func (s *spaceActor) submit(ctx *engine.Context[spaceMessage], m submitRequest) {
+	id := m.submit.RequestID
+	canonical, err := protocol.Canonical(m.submit.Submission())
+	if err != nil {
+		m.Fail(err)
+		return
+	}
+	if a := s.admitting[id]; a != nil {
+		if a.canonical != string(canonical) {
+			m.Fail(errIDConflict(id))
+			return
+		}
+		a.waiting = append(a.waiting, m.Reply)
+		return
+	}
+	if stored := s.state.Requests[id]; stored != nil {
+		replyRecord(m, stored, string(canonical))
+		return
+	}
+	if err := s.admissible(m); err != nil {
+		m.Fail(err)
+		return
+	}
+	ref, err := s.load(ctx, m.submit.Target.SessionID)
+	if err != nil {
+		m.Fail(err)
+		return
+	}
+	request := s.record(m)
+	s.admitting[id] = &admission{session: request.Target.SessionID, canonical: string(canonical), waiting: []engine.Reply[protocol.Request]{m.Reply}}
+	s.backend.active.begin()
+	if err := ref.Post(admitRequest{request, m.bound}); err != nil {
+		s.admitted(admissionDecided{id: id, err: protocol.Errorf(protocol.CodeBusy, "the session is being unloaded; try again")})
+	}
+}
+
+// admissible checks what does not depend on the session.
+func (s *spaceActor) admissible(m submitRequest) error {
+	switch {
+	case s.backend.state() != protocol.LifecycleRunning:
+		return errShuttingDown
+	case s.state.Newer:
+		return protocol.Errorf(protocol.CodeInvalidStorage, "the journal of %s holds records of a newer version of Repa, so this version only reads it; use the newer version", s.info.Path)
+	case s.sessions[m.submit.Target.SessionID] == nil:
+		return protocol.Errorf(protocol.CodeNotFound, "there is no session %s in %s", m.submit.Target.SessionID, s.info.Path)
+	}
+	if err := checkInput(m.submit); err != nil {
+		return err
+	}
+	if m.submit.Dispatch.Kind == dispatchSteer {
+		return nil // it goes with the connection of its run
+	}
+	return m.unbound
+}
+
+const (
+	dispatchStart = "start"
+	dispatchSteer = "steer"
+)
+
+func checkInput(submit protocol.Submit) error {
+	blank := true
+	for _, p := range submit.Input.Parts {
+		switch p.Kind {
+		case "text", "selection":
+			blank = blank && strings.TrimSpace(p.Text) == ""
+		default:
+			return protocol.Errorf(protocol.CodeInvalidInput, "input of kind %q is not taken here; send its text", p.Kind)
+		}
+	}
+	switch {
+	case blank:
+		return protocol.Errorf(protocol.CodeInvalidInput, "the input is empty; write what you want to know or do")
+	case submit.Dispatch.Kind == dispatchSteer && submit.Selection != nil:
+		return protocol.Errorf(protocol.CodeInvalidInput, "a steer goes with the model and settings of its run; leave the selection out")
+	case submit.Dispatch.Kind != dispatchStart && submit.Dispatch.Kind != dispatchSteer:
+		return protocol.Errorf(protocol.CodeInvalidInput, "dispatch %q is not taken here; start a run, or steer the one that runs", submit.Dispatch.Kind)
+	}
+	return nil
+}
+
+// record makes the request's record. It gets its place in the order of admissions even if the session then refuses it.
+func (s *spaceActor) record(m submitRequest) protocol.Request {
+	r := protocol.Request{
+		RequestID: m.submit.RequestID, Target: m.submit.Target, Submission: m.submit.Submission(), Input: m.submit.Input,
+		CreatedAt: s.backend.now(), Sequence: s.state.Next, Source: protocol.Source{Kind: "client", HostID: m.host},
+		PromptSettings: promptSettings(), Status: protocol.RequestQueued, Delivery: protocol.RequestDelivery{Status: protocol.DeliveryPending},
+	}
+	s.state.Next++
+	if m.submit.Dispatch.Kind == dispatchStart {
+		binding := wire.Binding(m.bound)
+		r.RunOptions.Connection = &binding
+		if m.submit.Selection != nil {
+			r.RunOptions.ThinkingLevel = m.submit.Selection.ThinkingLevel
+			r.RunOptions.Tools = m.submit.Selection.Tools
+		}
+	}
+	return r
+}
+
+func promptSettings() protocol.PromptSettings {
+	return protocol.PromptSettings{Base: prompt.Base, Append: []string{}, Environment: true, FileChanges: "on-demand"}
+}
+
+// admitted ends an admission: the record is kept and everybody who waits gets it.
+func (s *spaceActor) admitted(m admissionDecided) {
+	defer s.backend.active.end()
+	a := s.admitting[m.id]
+	delete(s.admitting, m.id)
+	if m.err == nil {
+		// The record may have gone on since the session sent it.
+		if s.state.Requests[m.id] == nil {
+			s.state.Requests[m.id] = &m.request
+		}
+		m.request = *s.state.Requests[m.id]
+	}
+	for _, r := range a.waiting {
+		r.Done(m.request, m.err)
+	}
+}
+
+// inputText flattens an input for the model: its parts joined by blank lines, a selection labelled with where it is from.
+func inputText(in protocol.Input) string {
+	var parts []string
+	for _, p := range in.Parts {
+		switch p.Kind {
+		case "selection":
+			source := ""
+			if t := p.Source; t != nil && t.Target.Location != nil {
+				source = " from " + t.Target.Location.Path
+			}
+			parts = append(parts, "Selected text"+source+":\n\n"+p.Text)
+		default:
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// maxTitle is how many characters of the first input name a session; protocol version 1 fixes it.
+const maxTitle = 120
+
+func titleOf(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > maxTitle {
+		text = string(r[:maxTitle])
+	}
+	return cmp.Or(text, newTitle)
+}

@@ -1,0 +1,307 @@
+package actors
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/repa-app/repa/actors/engine"
+	"github.com/repa-app/repa/protocol"
+	"github.com/repa-app/repa/space"
+)
+
+// spaceOpeners is how many spaces are opened at once; opening reads files, more would only queue at the disk.
+const spaceOpeners = 4
+
+// coordinatorMessage is what the coordinator receives.
+type coordinatorMessage interface{ forCoordinator() }
+
+type (
+	// openSpaceRequest asks for the folder at Path to be open.
+	openSpaceRequest struct {
+		engine.Reply[protocol.Space]
+		path string
+	}
+	// spaceLoaded: a worker opened a folder, or did not.
+	spaceLoaded struct {
+		path   string
+		loaded *loadedSpace
+		err    error
+	}
+	// findSpace asks for an open space.
+	findSpace struct {
+		engine.Reply[*openSpace]
+		id protocol.ID
+	}
+	// listSpaces asks for all open spaces.
+	listSpaces struct {
+		engine.Reply[[]*openSpace]
+	}
+	// hostConnected: a socket of a host was opened.
+	hostConnected struct{ conn *conn }
+	// socketGone: a socket was closed.
+	socketGone struct{ conn *conn }
+	// hostDetached: a host said over a socket that it leaves.
+	hostDetached struct{ conn *conn }
+	// findHost asks for the actor of a host.
+	findHost struct {
+		engine.Reply[*engine.Ref[hostMessage]]
+		host protocol.ID
+	}
+	// hostGone: a host detached, or its last socket has been gone for the grace period.
+	hostGone struct{ host protocol.ID }
+	// shutdownRequested begins the end.
+	shutdownRequested struct{ mode protocol.ShutdownMode }
+	// activityEnded: nothing runs at the moment.
+	activityEnded struct{}
+	// idleExitDue: the time without front ends is over, unless one came back since.
+	idleExitDue struct{ generation int }
+)
+
+func (openSpaceRequest) forCoordinator()  {}
+func (spaceLoaded) forCoordinator()       {}
+func (findSpace) forCoordinator()         {}
+func (listSpaces) forCoordinator()        {}
+func (hostConnected) forCoordinator()     {}
+func (socketGone) forCoordinator()        {}
+func (hostDetached) forCoordinator()      {}
+func (findHost) forCoordinator()          {}
+func (hostGone) forCoordinator()          {}
+func (shutdownRequested) forCoordinator() {}
+func (activityEnded) forCoordinator()     {}
+func (idleExitDue) forCoordinator()       {}
+
+// openSpace is an open space as others address it.
+type openSpace struct {
+	info protocol.Space
+	ref  *engine.Ref[spaceMessage]
+}
+
+// opening is a folder that is being opened.
+type opening struct {
+	waiting []engine.Reply[protocol.Space]
+}
+
+// coordinator owns which spaces are open, which hosts are there, and the lifecycle.
+type coordinator struct {
+	backend *Backend
+	spaces  map[protocol.ID]*openSpace
+	paths   map[string]*opening
+	hosts   map[protocol.ID]*engine.Ref[hostMessage]
+
+	explicit   bool // shutdown was asked for: nobody's return changes that
+	idleTimer  *time.Timer
+	generation int // of the idle timer
+	ending     bool
+}
+
+// Started implements engine.Started.
+func (c *coordinator) Started(ctx *engine.Context[coordinatorMessage]) { c.armIdleExit(ctx) }
+
+// Stopped implements engine.Stopped.
+func (c *coordinator) Stopped() {
+	if c.idleTimer != nil {
+		c.idleTimer.Stop()
+	}
+}
+
+// Panicked implements engine.Panicked: the state is maps that every handler leaves whole.
+func (c *coordinator) Panicked(*engine.Context[coordinatorMessage], *engine.PanicError) bool {
+	return true
+}
+
+// Receive implements engine.Actor.
+func (c *coordinator) Receive(ctx *engine.Context[coordinatorMessage], m coordinatorMessage) {
+	switch m := m.(type) {
+	case openSpaceRequest:
+		c.open(ctx, m)
+	case spaceLoaded:
+		c.loaded(ctx, m)
+	case findSpace:
+		if s := c.live(m.id); s != nil {
+			m.Send(s)
+		} else {
+			m.Fail(protocol.Errorf(protocol.CodeNotFound, "no space with id %s is open; open its folder first", m.id))
+		}
+	case listSpaces:
+		var all []*openSpace
+		for id := range c.spaces {
+			if s := c.live(id); s != nil {
+				all = append(all, s)
+			}
+		}
+		m.Send(all)
+	case hostConnected:
+		c.connected(ctx, m)
+	case socketGone:
+		if h := c.hosts[m.conn.host]; h != nil {
+			_ = h.Post(socketClosed{m.conn}) // a host that ended has forgotten its sockets
+		}
+	case hostDetached:
+		if h := c.hosts[m.conn.host]; h == nil || h.Post(detachRequested{}) != nil {
+			m.conn.peer.Close(closeDetached, "detached") // the host is gone already
+		}
+	case findHost:
+		if h := c.hosts[m.host]; h != nil {
+			m.Send(h)
+		} else {
+			m.Fail(protocol.Errorf(protocol.CodeClosed, "this host has detached; open a new connection to go on"))
+		}
+	case hostGone:
+		delete(c.hosts, m.host)
+		c.armIdleExit(ctx)
+	case shutdownRequested:
+		c.shutdown(m.mode)
+	case activityEnded:
+		c.endIfDone()
+	case idleExitDue:
+		if m.generation == c.generation && len(c.hosts) == 0 {
+			c.setLifecycle(protocol.LifecycleDraining)
+			c.endIfDone()
+		}
+	}
+}
+
+// live returns an open space, forgetting it when its actor has ended.
+func (c *coordinator) live(id protocol.ID) *openSpace {
+	s := c.spaces[id]
+	if s == nil {
+		return nil
+	}
+	select {
+	case <-s.ref.Done():
+		delete(c.spaces, id)
+		c.backend.feed.RemoveSpace(id)
+		return nil
+	default:
+		return s
+	}
+}
+
+func (c *coordinator) open(ctx *engine.Context[coordinatorMessage], m openSpaceRequest) {
+	path, err := space.Resolve(m.path)
+	if err != nil {
+		m.Fail(err)
+		return
+	}
+	for id, s := range c.spaces {
+		if s.info.Path == path && c.live(id) != nil && sameFolder(path, s) {
+			m.Send(s.info)
+			return
+		}
+	}
+	if o := c.paths[path]; o != nil {
+		o.waiting = append(o.waiting, m.Reply)
+		return
+	}
+	c.paths[path] = &opening{waiting: []engine.Reply[protocol.Space]{m.Reply}}
+	c.backend.active.begin()
+	ctx.Go(func(work context.Context) coordinatorMessage {
+		loaded, err := loadSpace(work, c.backend, path)
+		return spaceLoaded{path, loaded, err}
+	}, func(err *engine.PanicError) coordinatorMessage { return spaceLoaded{path: path, err: err} })
+}
+
+// sameFolder reports whether the folder at path still is the open space: it may have been moved away and another made there.
+func sameFolder(path string, s *openSpace) bool {
+	_, err := os.Stat(filepath.Join(path, space.MetaFolder))
+	return err == nil
+}
+
+func (c *coordinator) loaded(ctx *engine.Context[coordinatorMessage], m spaceLoaded) {
+	defer c.backend.active.end()
+	o := c.paths[m.path]
+	delete(c.paths, m.path)
+	info, err := c.adopt(ctx, m)
+	for _, reply := range o.waiting {
+		reply.Done(info, err)
+	}
+}
+
+// adopt makes a loaded space an actor.
+func (c *coordinator) adopt(ctx *engine.Context[coordinatorMessage], m spaceLoaded) (protocol.Space, error) {
+	if m.err != nil {
+		return protocol.Space{}, m.err
+	}
+	id := protocol.ID(m.loaded.space.ID())
+	if other := c.live(id); other != nil {
+		m.loaded.close(ctx.Log())
+		return protocol.Space{}, protocol.Errorf(protocol.CodeSpaceIdentityConflict,
+			"%s is a copy of the open space %s and has the same identity; remove %s in the copy to make it a space of its own",
+			m.path, other.info.Path, filepath.Join(m.path, space.MetaFolder))
+	}
+	info := protocol.Space{ID: id, Path: m.path}
+	c.backend.feed.Publish(protocol.Change{Type: protocol.ChangeSpace, Space: &info})
+	ref, err := engine.Spawn[spaceMessage](ctx, engine.Options{Name: "space " + string(id), Queue: spaceQueue}, newSpace(c.backend, info, m.loaded))
+	if err != nil {
+		m.loaded.close(ctx.Log())
+		return protocol.Space{}, err
+	}
+	c.spaces[id] = &openSpace{info: info, ref: ref}
+	return info, nil
+}
+
+func (c *coordinator) connected(ctx *engine.Context[coordinatorMessage], m hostConnected) {
+	c.generation++ // whoever comes back ends the wait for the idle exit
+	if c.idleTimer != nil {
+		c.idleTimer.Stop()
+	}
+	if c.backend.state() == protocol.LifecycleDraining && !c.explicit && !c.ending {
+		c.setLifecycle(protocol.LifecycleRunning)
+	}
+	h := c.hosts[m.conn.host]
+	if h == nil {
+		var err error
+		h, err = engine.Spawn[hostMessage](ctx, engine.Options{Name: "host " + string(m.conn.host)}, newHost(c.backend, m.conn.host))
+		if err != nil {
+			m.conn.peer.Close(closeStopped, "backend stopped")
+			return
+		}
+		c.hosts[m.conn.host] = h
+	}
+	if err := h.Post(socketOpened{m.conn}); err != nil {
+		m.conn.peer.Close(closeStopped, "backend stopped")
+	}
+}
+
+func (c *coordinator) armIdleExit(ctx *engine.Context[coordinatorMessage]) {
+	if !c.backend.opts.ExitWhenDetached || len(c.hosts) > 0 {
+		return
+	}
+	c.generation++
+	due := idleExitDue{c.generation}
+	self := ctx.Self()
+	c.idleTimer = time.AfterFunc(c.backend.opts.IdleExit, func() { _ = self.Post(due) }) // stopped means ended anyway
+}
+
+func (c *coordinator) setLifecycle(l protocol.Lifecycle) {
+	if c.backend.state() == l {
+		return
+	}
+	c.backend.lifecycle.Store(l)
+	c.backend.feed.Publish(protocol.Change{Type: protocol.ChangeLifecycle, Lifecycle: l})
+}
+
+func (c *coordinator) shutdown(mode protocol.ShutdownMode) {
+	c.explicit = true
+	switch {
+	case mode == protocol.ShutdownCancel:
+		c.setLifecycle(protocol.LifecycleStopping)
+		for _, s := range c.spaces {
+			_ = s.ref.Post(cancelRuns{}) // a space that ended has no runs
+		}
+	case c.backend.state() == protocol.LifecycleRunning:
+		c.setLifecycle(protocol.LifecycleDraining)
+	}
+	c.endIfDone()
+}
+
+// endIfDone lets Backend.Run go on when the end was begun and nothing runs any more.
+func (c *coordinator) endIfDone() {
+	if c.ending || c.backend.state() == protocol.LifecycleRunning || !c.backend.active.idle() {
+		return
+	}
+	c.ending = true
+	close(c.backend.quit)
+}

@@ -1,0 +1,396 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/repa-app/repa/actors/engine"
+	"github.com/repa-app/repa/agent/connection"
+	"github.com/repa-app/repa/agent/session"
+	"github.com/repa-app/repa/protocol"
+)
+
+// spaceMessage is what a space receives.
+type spaceMessage interface{ forSpace() }
+
+type (
+	// createSession makes a session.
+	createSession struct {
+		engine.Reply[protocol.SessionView]
+	}
+	// sessionCreated: a worker made the file.
+	sessionCreated struct {
+		reply engine.Reply[protocol.SessionView]
+		file  string
+		info  session.Info
+		err   error
+	}
+	// listSessions asks for all sessions, newest activity first. It waits until all files were looked at.
+	listSessions struct {
+		engine.Reply[[]protocol.SessionSummary]
+	}
+	// sessionsListed: a worker looked at all session files.
+	sessionsListed struct {
+		infos []session.Info
+		err   error
+	}
+	// findSession asks for the actor of a session, loading it when needed.
+	findSession struct {
+		engine.Reply[*engine.Ref[sessionMessage]]
+		id protocol.ID
+	}
+	// submitRequest asks for admission.
+	submitRequest struct {
+		engine.Reply[protocol.Request]
+		submit  protocol.Submit
+		host    protocol.ID
+		bound   connection.Bound
+		unbound error // why there is no connection
+	}
+	// admissionDecided: a session has admitted a request durably, or refused it.
+	admissionDecided struct {
+		id      protocol.ID
+		request protocol.Request
+		err     error
+	}
+	// requestRecorded and runRecorded: a record changed. They come before the change is published.
+	requestRecorded struct{ request protocol.Request }
+	runRecorded     struct{ run protocol.Run }
+	// getRequest, getRun and cancelRun are the methods of these names.
+	getRequest struct {
+		engine.Reply[protocol.RequestRecord]
+		id protocol.ID
+	}
+	getRun struct {
+		engine.Reply[protocol.RunRecord]
+		params protocol.RunParams
+	}
+	cancelRun struct {
+		engine.Reply[protocol.Run]
+		params protocol.RunParams
+	}
+	// cancelRuns cancels whatever runs.
+	cancelRuns struct{}
+	// sessionIdle: a session has nothing to do and may be unloaded.
+	sessionIdle struct {
+		id  protocol.ID
+		ref *engine.Ref[sessionMessage]
+	}
+)
+
+func (createSession) forSpace()    {}
+func (sessionCreated) forSpace()   {}
+func (listSessions) forSpace()     {}
+func (sessionsListed) forSpace()   {}
+func (findSession) forSpace()      {}
+func (submitRequest) forSpace()    {}
+func (admissionDecided) forSpace() {}
+func (requestRecorded) forSpace()  {}
+func (runRecorded) forSpace()      {}
+func (getRequest) forSpace()       {}
+func (getRun) forSpace()           {}
+func (cancelRun) forSpace()        {}
+func (cancelRuns) forSpace()       {}
+func (sessionIdle) forSpace()      {}
+
+// spaceQueue is how many requests may wait for one space.
+const spaceQueue = 8192
+
+// spaceActor owns a space: which sessions it has, its requests and runs, and admission.
+type spaceActor struct {
+	*loadedSpace
+	backend *Backend
+	info    protocol.Space
+
+	sessions  map[protocol.ID]*sessionEntry
+	listed    bool
+	listing   []engine.Reply[[]protocol.SessionSummary]
+	admitting map[protocol.ID]*admission
+}
+
+// sessionEntry is a session file and, while it is loaded, its actor.
+type sessionEntry struct {
+	file string
+	ref  *engine.Ref[sessionMessage]
+}
+
+func newSpace(b *Backend, info protocol.Space, l *loadedSpace) *spaceActor {
+	s := &spaceActor{loadedSpace: l, backend: b, info: info, sessions: map[protocol.ID]*sessionEntry{}, admitting: map[protocol.ID]*admission{}}
+	for id, file := range l.files {
+		s.sessions[id] = &sessionEntry{file: file}
+	}
+	return s
+}
+
+// Started implements engine.Started: the session files are looked at in the background.
+func (s *spaceActor) Started(ctx *engine.Context[spaceMessage]) {
+	ctx.Go(func(work context.Context) spaceMessage {
+		var infos []session.Info
+		err := session.List(work, s.loadedSpace.sessions, func(info session.Info, err error) bool {
+			if err != nil {
+				s.backend.log.Warn("a session file cannot be listed", "space", s.info.ID, "file", info.File, "error", err)
+				return true
+			}
+			infos = append(infos, info)
+			return true
+		})
+		return sessionsListed{infos, err}
+	}, func(err *engine.PanicError) spaceMessage { return sessionsListed{err: err} })
+}
+
+// Stopped implements engine.Stopped: the sessions have ended before.
+func (s *spaceActor) Stopped() { s.close(s.backend.log) }
+
+// Receive implements engine.Actor.
+func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) {
+	switch m := m.(type) {
+	case createSession:
+		s.create(ctx, m)
+	case sessionCreated:
+		s.created(m)
+	case listSessions:
+		if s.listed {
+			m.Send(s.summaries())
+		} else {
+			s.listing = append(s.listing, m.Reply)
+		}
+	case sessionsListed:
+		s.show(m)
+	case findSession:
+		m.Done(s.load(ctx, m.id))
+	case submitRequest:
+		s.submit(ctx, m)
+	case admissionDecided:
+		s.admitted(m)
+	case requestRecorded:
+		s.state.Requests[m.request.RequestID] = &m.request
+	case runRecorded:
+		s.state.Runs[m.run.ID] = &m.run
+	case getRequest:
+		m.Send(s.requestRecord(m.id))
+	case getRun:
+		m.Send(s.runRecord(m.params))
+	case cancelRun:
+		s.cancel(m)
+	case cancelRuns:
+		for _, e := range s.sessions {
+			if e.ref != nil {
+				_ = e.ref.Post(cancelActive{}) // ended: nothing runs in it
+			}
+		}
+	case sessionIdle:
+		s.unload(m)
+	}
+}
+
+func (s *spaceActor) create(ctx *engine.Context[spaceMessage], m createSession) {
+	fsys, b := s.loadedSpace.sessions, s.backend
+	path := s.info.Path
+	ctx.Go(func(context.Context) spaceMessage {
+		store, err := session.Create(fsys, session.Options{CWD: path, Source: b.source()})
+		if err != nil {
+			return sessionCreated{reply: m.Reply, err: err}
+		}
+		header := store.Snapshot().Header
+		info := session.Info{File: store.Name(), ID: header.ID, CreatedAt: header.Created(), UpdatedAt: header.Created()}
+		return sessionCreated{m.Reply, store.Name(), info, store.Close()}
+	}, func(err *engine.PanicError) spaceMessage { return sessionCreated{reply: m.Reply, err: err} })
+}
+
+// source gives session files their time and chance.
+func (b *Backend) source() session.Source {
+	return session.Source{Now: b.opts.Clock.Now, Rand: b.opts.Random}
+}
+
+func (s *spaceActor) created(m sessionCreated) {
+	if m.err != nil {
+		m.reply.Fail(m.err)
+		return
+	}
+	id := protocol.ID(m.info.ID)
+	s.sessions[id] = &sessionEntry{file: m.file}
+	view := s.emptyView(m.info)
+	s.backend.feed.Publish(protocol.Change{Type: protocol.ChangeSession, Session: &view})
+	m.reply.Send(view)
+}
+
+// newTitle is shown for a session without any text.
+const newTitle = "New session"
+
+func (s *spaceActor) emptyView(info session.Info) protocol.SessionView {
+	return protocol.SessionView{
+		SpaceID: s.info.ID, SessionID: protocol.ID(info.ID), Title: cmp.Or(info.Title, newTitle),
+		CreatedAt: protocol.MillisOf(info.CreatedAt), UpdatedAt: protocol.MillisOf(info.UpdatedAt), Runtime: protocol.RuntimeUnloaded,
+		Messages: []protocol.Message{}, Runs: []protocol.Run{}, Interactions: []protocol.Interaction{}, Notices: []protocol.Notice{},
+	}
+}
+
+// show puts the sessions that nobody has loaded or made since into the feed.
+func (s *spaceActor) show(m sessionsListed) {
+	if m.err != nil {
+		for _, r := range s.listing {
+			r.Fail(m.err)
+		}
+		s.listing = nil
+		return
+	}
+	runs := map[protocol.ID]protocol.Millis{}
+	for _, r := range s.state.Runs {
+		runs[r.SessionID] = max(runs[r.SessionID], r.CreatedAt, r.FinishedAt)
+	}
+	for _, info := range m.infos {
+		id := protocol.ID(info.ID)
+		e := s.sessions[id]
+		if e == nil || e.file != info.File {
+			continue
+		}
+		if _, there := s.backend.feed.Session(protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}); there {
+			continue
+		}
+		view := s.emptyView(info)
+		view.UpdatedAt = max(view.UpdatedAt, runs[id])
+		s.backend.feed.Show(view)
+	}
+	s.listed = true
+	for _, r := range s.listing {
+		r.Send(s.summaries())
+	}
+	s.listing = nil
+}
+
+func (s *spaceActor) summaries() []protocol.SessionSummary {
+	out := []protocol.SessionSummary{}
+	for id := range s.sessions {
+		v, ok := s.backend.feed.Session(protocol.SessionKey{SpaceID: s.info.ID, SessionID: id})
+		if !ok {
+			continue
+		}
+		summary := protocol.SessionSummary{SpaceID: v.SpaceID, SessionID: id, Title: v.Title, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Runtime: v.Runtime}
+		for i := range v.Runs {
+			if !v.Runs[i].Status.Terminal() {
+				summary.ActiveRun = &v.Runs[i]
+			}
+		}
+		out = append(out, summary)
+	}
+	slices.SortFunc(out, func(a, b protocol.SessionSummary) int {
+		return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(string(a.SessionID), string(b.SessionID)))
+	})
+	return out
+}
+
+// load returns the actor of a session, spawning it when there is none or the last one has ended.
+func (s *spaceActor) load(ctx *engine.Context[spaceMessage], id protocol.ID) (*engine.Ref[sessionMessage], error) {
+	e := s.sessions[id]
+	if e == nil {
+		return nil, protocol.Errorf(protocol.CodeNotFound, "there is no session %s in %s", id, s.info.Path)
+	}
+	if e.ref != nil {
+		select {
+		case <-e.ref.Done():
+		default:
+			return e.ref, nil
+		}
+	}
+	a := &sessionActor{
+		backend: s.backend, space: s.space, parent: ctx.Self(), log: s.log, fsys: s.loadedSpace.sessions,
+		key: protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}, file: e.file,
+		runs: s.state.RunsOf(id, viewRuns),
+	}
+	ref, err := engine.Spawn[sessionMessage](ctx, engine.Options{Name: "session " + string(id), Workers: 1, Idle: s.backend.opts.SessionIdle}, a)
+	if err != nil {
+		return nil, err
+	}
+	e.ref = ref
+	return ref, nil
+}
+
+// viewRuns is how many runs of the past a session's view shows; protocol version 1 fixes it.
+const viewRuns = 100
+
+// unload ends a session's actor. Whoever found it just now and asks it gets no answer and asks the space again.
+func (s *spaceActor) unload(m sessionIdle) {
+	e := s.sessions[m.id]
+	if e == nil || e.ref != m.ref || s.busy(m.id) {
+		return
+	}
+	_ = m.ref.Post(unloadSession{}) // ended already
+}
+
+// busy reports whether an admission of the session is on its way.
+func (s *spaceActor) busy(id protocol.ID) bool {
+	for _, a := range s.admitting {
+		if a.session == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *spaceActor) requestRecord(id protocol.ID) protocol.RequestRecord {
+	if r := s.state.Requests[id]; r != nil {
+		return protocol.RequestRecord{Request: r}
+	}
+	return protocol.RequestRecord{Unknown: &protocol.UnknownRequest{RequestID: id, Status: protocol.Unknown}}
+}
+
+// run finds a run by its id or by the id of a request that belongs to it.
+func (s *spaceActor) run(p protocol.RunParams) *protocol.Run {
+	id := p.RunID
+	if id == "" {
+		r := s.state.Requests[p.RequestID]
+		if r == nil {
+			return nil
+		}
+		id = r.RunID
+	}
+	return s.state.Runs[id]
+}
+
+func (s *spaceActor) runRecord(p protocol.RunParams) protocol.RunRecord {
+	if run := s.run(p); run != nil {
+		return protocol.RunRecord{Run: run}
+	}
+	return protocol.RunRecord{Unknown: &protocol.UnknownRun{ID: cmp.Or(p.RunID, p.RequestID), Status: protocol.Unknown}}
+}
+
+func (s *spaceActor) cancel(m cancelRun) {
+	run := s.run(m.params)
+	switch {
+	case run == nil:
+		m.Fail(protocol.Errorf(protocol.CodeUnknownRun, "there is no run %s in %s", cmp.Or(m.params.RunID, m.params.RequestID), s.info.Path))
+	case run.Status.Terminal():
+		m.Send(*run)
+	default:
+		e := s.sessions[run.SessionID]
+		if e == nil || e.ref == nil || e.ref.Post(cancelActive{m.Reply, run.ID}) != nil {
+			m.Send(*run)
+		}
+	}
+}
+
+// admission is a request on its way to the journal; repeats wait for the same outcome.
+type admission struct {
+	session   protocol.ID
+	canonical string
+	waiting   []engine.Reply[protocol.Request]
+}
+
+// replyRecord answers a repeated submission from the stored record.
+func replyRecord(m submitRequest, stored *protocol.Request, canonical string) {
+	kept, err := protocol.Canonical(stored.Submission)
+	switch {
+	case err != nil:
+		m.Fail(err)
+	case string(kept) != canonical:
+		m.Fail(errIDConflict(m.submit.RequestID))
+	default:
+		m.Send(*stored)
+	}
+}
+
+func errIDConflict(id protocol.ID) error {
+	return protocol.Errorf(protocol.CodeRequestIdConflict, "request id %s was used before for another submission; use a new id", id)
+}
