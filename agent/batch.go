@@ -24,11 +24,11 @@ const (
 
 // call is one tool call of a batch.
 type call struct {
-	block llm.Block
-	callable
-	args     json.RawMessage // checked and corrected
-	result   *tool.Result    // nil: not finished
-	duration *int64
+	block     llm.Block
+	*callable                 // nil: no such tool
+	args      json.RawMessage // checked and corrected
+	result    *tool.Result    // nil: not finished
+	duration  *int64
 }
 
 // batch executes the calls of one assistant message and records their results together, in the order of the calls.
@@ -38,7 +38,7 @@ func (r *run) batch(ctx context.Context, stop llm.StopReason, blocks []llm.Block
 	sequential := false
 	for i, b := range blocks {
 		calls[i] = &call{block: b, callable: r.tools[b.Name]}
-		sequential = sequential || calls[i].tool != nil && calls[i].tool.Sequential()
+		sequential = sequential || calls[i].callable != nil && calls[i].tool.Sequential()
 	}
 	var ended error
 	for group := range slices.Chunk(calls, groupSize(sequential, len(calls))) {
@@ -111,7 +111,7 @@ func (c *call) prepare(stop llm.StopReason) {
 	switch {
 	case stop == llm.StopLength:
 		c.fail(saidLength)
-	case c.tool == nil:
+	case c.callable == nil:
 		c.fail(fmt.Sprintf("Tool %s not found", c.block.Name))
 	case c.block.ArgumentsError != "":
 		c.fail(fmt.Sprintf("The arguments for tool %q could not be read: %s. Make the call again with a valid JSON object.", c.block.Name, c.block.ArgumentsError))
@@ -124,7 +124,7 @@ func (c *call) prepare(stop llm.StopReason) {
 			args = p.Prepare(args)
 		}
 		var err error
-		if c.args, err = c.schema.Check(args); err != nil {
+		if c.args, err = c.check(args); err != nil {
 			c.fail(err.Error())
 		}
 	}

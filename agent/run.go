@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,7 +41,7 @@ var errAborted = errors.New("the run was stopped")
 
 type run struct {
 	Config
-	tools    map[string]callable
+	tools    map[string]*callable
 	specs    []llm.ToolSpec
 	messages []llm.Message // the context of the next request
 	pending  []Incoming    // taken, not yet recorded
@@ -50,24 +51,33 @@ type run struct {
 	result   Result
 }
 
+// callable is a tool with its schema, which is compiled at the first call: most runs call few of their tools, and one whose schema
+// is unusable must not stop the others.
 type callable struct {
 	tool   tool.Tool
+	spec   llm.ToolSpec
 	schema *tool.Schema
+}
+
+func (c *callable) check(args json.RawMessage) (json.RawMessage, error) {
+	if c.schema == nil {
+		var err error
+		if c.schema, err = tool.Compile(c.spec); err != nil {
+			return nil, err
+		}
+	}
+	return c.schema.Check(args)
 }
 
 func (r *run) prepare() error {
 	r.pending = slices.Clone(r.Prompt)
-	r.tools = make(map[string]callable, len(r.Tools))
+	r.tools = make(map[string]*callable, len(r.Tools))
 	for _, t := range r.Tools {
 		spec := t.Spec()
-		schema, err := tool.Compile(spec)
-		if err != nil {
-			return &Error{"configuration", err.Error(), err}
-		}
 		if _, twice := r.tools[spec.Name]; twice {
 			return &Error{"configuration", fmt.Sprintf("two tools are named %s; give each tool its own name", spec.Name), nil}
 		}
-		r.tools[spec.Name] = callable{t, schema}
+		r.tools[spec.Name] = &callable{tool: t, spec: spec}
 		r.specs = append(r.specs, spec)
 	}
 	return nil

@@ -353,26 +353,28 @@ func TestLimits(t *testing.T) {
 }
 
 func TestConfiguration(t *testing.T) {
-	bad := &scripted{name: "bad"}
-	for name, tools := range map[string][]tool.Tool{"twice": {echo("look"), echo("look")}, "schema": {spec{bad}}} {
-		b := setUp(said("Hi."))
-		b.Tools = tools
-		got := agent.Run(t.Context(), b.Config)
-		if got.Status != agent.Failed || codeOf(got.Err) != "configuration" || len(got.Undelivered) != 1 || len(b.history.records) != 0 {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
 	b := setUp(said("Hi."))
+	b.Tools = []tool.Tool{echo("look"), echo("look")}
+	got := agent.Run(t.Context(), b.Config)
+	if got.Status != agent.Failed || codeOf(got.Err) != "configuration" || len(got.Undelivered) != 1 || len(b.history.records) != 0 {
+		t.Errorf("two tools of one name: %+v", got)
+	}
+	b = setUp(calls(`bad {}`, `look {}`), said("Hi."))
+	b.Tools = []tool.Tool{echo("look"), spoiled{echo("bad")}}
+	if got := agent.Run(t.Context(), b.Config); got.Status != agent.Completed || !strings.Contains(b.history.transcript(), "toolResult c1 error: parameters of tool bad: ") || !strings.Contains(b.history.transcript(), "toolResult c2: look {}") {
+		t.Errorf("an unusable schema: %+v\n%s", got, b.history.transcript())
+	}
+	b = setUp(said("Hi."))
 	b.Inbox, b.Sink, b.NewID = nil, nil, nil
 	if got := agent.Run(t.Context(), b.Config); got.Status != agent.Completed {
 		t.Errorf("defaults: %+v", got)
 	}
 }
 
-// spec spoils a tool's schema.
-type spec struct{ *scripted }
+// spoiled is a tool whose schema is unusable.
+type spoiled struct{ *scripted }
 
-func (s spec) Spec() llm.ToolSpec {
+func (s spoiled) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: s.name, Parameters: json.RawMessage(`{"type":7}`)}
 }
 

@@ -59,12 +59,12 @@ func NewCustomMessage(customType string, content []llm.Block, display bool, deta
 }
 
 // Append adds entries behind the leaf, each the parent of the next, and returns their ids once they are durable: one write and
-// one sync for all. It fails without any effect in memory. ErrBroken: an earlier append did not reach the disk. A draft that
+// one sync for all. It fails without any effect in memory. ErrBroken: an earlier append did not reach the disk; ErrClosed. A draft that
 // cannot be written fails before the disk is touched. After a disk error the bytes of this append are cut off again if the disk
 // allows; otherwise some of them may be read as entries when the file is opened next.
 func (s *Store) Append(drafts ...Draft) ([]string, error) {
-	if s.broken {
-		return nil, fmt.Errorf("append to session %s: %w", s.header.ID, ErrBroken)
+	if s.refuse != nil {
+		return nil, fmt.Errorf("append to session %s: %w", s.header.ID, s.refuse)
 	}
 	if len(drafts) == 0 {
 		return nil, nil
@@ -101,7 +101,7 @@ func (s *Store) Append(drafts ...Draft) ([]string, error) {
 // failed makes the error of an append that the disk refused.
 func (s *Store) failed(touched bool, err error) error {
 	if touched {
-		s.broken = true
+		s.refuse = ErrBroken
 		err = errors.Join(err, s.file.Truncate(s.size))
 	}
 	return diskError(err, "append to session %s", s.header.ID)

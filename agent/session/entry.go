@@ -42,7 +42,7 @@ type Entry struct {
 	parent *Entry
 
 	once    sync.Once
-	message llm.Message
+	message *llm.Message // a pointer: most entries of a long session are never decoded
 	err     error
 }
 
@@ -72,18 +72,23 @@ func parseTime(s string) time.Time {
 }
 
 // Message decodes the message of a message entry, once. It fails for other types and for a message whose fields have the
-// wrong types. The caller must not change what the message refers to.
+// wrong types; then the message is empty. The caller must not change what the message refers to.
 func (e *Entry) Message() (llm.Message, error) {
 	e.once.Do(func() {
-		if e.Type != TypeMessage {
+		m := &llm.Message{}
+		switch err := json.Unmarshal([]byte(e.body), m); {
+		case e.Type != TypeMessage:
 			e.err = fmt.Errorf("session entry %s is a %s, not a message", e.ID, e.Type)
-			return
-		}
-		if err := json.Unmarshal([]byte(e.body), &e.message); err != nil {
+		case err != nil:
 			e.err = fmt.Errorf("decode the message of session entry %s: %w", e.ID, err)
+		default:
+			e.message = m
 		}
 	})
-	return e.message, e.err
+	if e.err != nil {
+		return llm.Message{}, e.err
+	}
+	return *e.message, nil
 }
 
 // noID is the reason that all entries of format version 1 give.
@@ -92,25 +97,26 @@ const noID = "an entry without an id"
 // parseEntry reads one line. A reason tells why the line is no entry.
 func parseEntry(line string, e *Entry) (reason string) {
 	parentOK, repa := true, ""
-	ok := members(line, func(key, value string) {
-		switch key {
+	o := walk(line)
+	for o.next() {
+		switch o.key {
 		case "type":
-			e.Type, _ = text(value)
+			e.Type, _ = text(o.value)
 		case "id":
-			e.ID, _ = text(value)
+			e.ID, _ = text(o.value)
 		case "parentId":
-			e.ParentID, parentOK = text(value)
-			parentOK = parentOK || value == "null"
+			e.ParentID, parentOK = text(o.value)
+			parentOK = parentOK || o.value == "null"
 		case "timestamp":
-			e.Timestamp, _ = text(value)
+			e.Timestamp, _ = text(o.value)
 		case "message":
-			e.body = value
+			e.body = o.value
 		case "repa":
-			repa = value
+			repa = o.value
 		}
-	})
+	}
 	switch {
-	case !ok:
+	case o.state != complete:
 		return "not a JSON object"
 	case e.Type == "":
 		return "an entry without a type"
@@ -154,26 +160,27 @@ func (h Header) Created() time.Time { return parseTime(h.Timestamp) }
 func parseHeader(line string) (Header, error) {
 	h := Header{Version: 1, Raw: line}
 	kind, hasID := "", false
-	ok := members(line, func(key, value string) {
-		switch key {
+	o := walk(line)
+	for o.next() {
+		switch o.key {
 		case "type":
-			kind, _ = text(value)
+			kind, _ = text(o.value)
 		case "id":
-			h.ID, hasID = text(value)
+			h.ID, hasID = text(o.value)
 		case "version":
 			var v float64
-			if json.Unmarshal([]byte(value), &v) == nil {
+			if json.Unmarshal([]byte(o.value), &v) == nil {
 				h.Version = int(v)
 			}
 		case "timestamp":
-			h.Timestamp, _ = text(value)
+			h.Timestamp, _ = text(o.value)
 		case "cwd":
-			h.CWD, _ = text(value)
+			h.CWD, _ = text(o.value)
 		case "parentSession":
-			h.ParentSession, _ = text(value)
+			h.ParentSession, _ = text(o.value)
 		}
-	})
-	if !ok || kind != typeHeader || !hasID {
+	}
+	if o.state != complete || kind != typeHeader || !hasID {
 		return Header{}, ErrNotSession
 	}
 	return h, nil

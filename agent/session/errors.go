@@ -9,7 +9,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.message }
 
-// Code is invalid_storage for a file that cannot be used, storage for a disk that cannot be trusted.
+// Code is invalid_storage for a file that cannot be used, storage for a disk that cannot be trusted, invalid_input for an unusable
+// id, closed after Close.
 func (e *Error) Code() string { return e.code }
 
 // Why a file is refused. In each case it is left untouched.
@@ -22,6 +23,9 @@ var (
 
 // ErrBroken is returned by Append after a write or sync failed: what the disk holds is unknown until the session is opened again.
 var ErrBroken = &Error{"storage", "an earlier write of this session did not reach the disk; close and reopen the session"}
+
+// ErrClosed is returned by Append after Close.
+var ErrClosed = &Error{"closed", "the session is closed"}
 
 // storageError gives a disk error the code storage.
 type storageError struct {

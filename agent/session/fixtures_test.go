@@ -73,6 +73,9 @@ func TestPiFiles(t *testing.T) {
 				t.Errorf("name %q, want %q", got.Name, wantName)
 			}
 			compare(t, "branch", want.BranchIDs, ids(got.Branch))
+			if len(got.Entries) != want.EntryCount {
+				t.Errorf("%d entries, want %d", len(got.Entries), want.EntryCount)
+			}
 			compare(t, "context entries", want.ContextEntryIDs, ids(got.ContextEntries()))
 			compare(t, "messages", want.Messages, messages(t, got))
 			compare(t, "context", want.Context, rows(t, got))
@@ -110,7 +113,7 @@ func TestDamagedFile(t *testing.T) {
 	compare(t, "messages", want.Messages, messages(t, got))
 	wantDamage := []session.Damage{{Line: 2, Offset: 1, Reason: "not a JSON object"}, {Line: 5, Offset: int64(strings.Index(raw, `{"type":"message","id":"bbbb0002"`)), Reason: "not a JSON object"}}
 	compare(t, "damage", wantDamage, s.Damage())
-	if got.Name != "" || got.ThinkingLevel() != "off" {
+	if got.Name != "" || got.ThinkingLevel() != "off" || len(got.Entries) != want.EntryCount {
 		t.Errorf("name %q, level %s", got.Name, got.ThinkingLevel())
 	}
 	// The ids of the entries, in the order of the file, are bbbb0001 and bbbb0003 to bbbb0009.

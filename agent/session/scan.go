@@ -14,41 +14,79 @@ type scanner struct {
 	i int
 }
 
-// members calls yield for each member of the JSON object s, with the raw value, and reports whether s is one valid object.
-// The values are substrings of s.
-func members(s string, yield func(key, value string)) bool {
-	p := scanner{s: s}
-	p.space()
-	if !p.object(1, yield) {
-		return false
-	}
-	p.space()
-	return p.i == len(s)
+// object walks the members of one JSON object:
+//
+//	for o := walk(line); o.next(); {
+//		use(o.key, o.value)
+//	}
+//
+// Values are raw and, like keys without escapes, substrings of the text.
+type object struct {
+	scanner
+	key, value string
+	state      uint8
 }
 
-// member returns the first member of that name of the valid object s.
+const (
+	atStart uint8 = iota
+	inside
+	complete // the object ended and nothing but space follows
+	invalid
+)
+
+func walk(s string) object { return object{scanner: scanner{s: s}} }
+
+// next moves to the next member. After it returned false the state is complete or invalid.
+func (o *object) next() bool {
+	o.space()
+	switch {
+	case o.state == atStart:
+		if !o.take('{') {
+			return o.end(invalid)
+		}
+		o.space()
+		if o.take('}') {
+			return o.end(complete)
+		}
+	case o.take('}'):
+		return o.end(complete)
+	case !o.take(','):
+		return o.end(invalid)
+	}
+	o.state = inside
+	o.space()
+	from := o.i
+	if !o.string() {
+		return o.end(invalid)
+	}
+	var ok bool
+	if o.key, ok = text(o.s[from:o.i]); !ok || !o.colon() {
+		return o.end(invalid)
+	}
+	from = o.i
+	if !o.scanner.value(1) {
+		return o.end(invalid)
+	}
+	o.value = o.s[from:o.i]
+	return true
+}
+
+func (o *object) end(state uint8) bool {
+	if o.space(); state == complete && o.i < len(o.s) {
+		state = invalid
+	}
+	o.state = state
+	return false
+}
+
+// member returns the first member of that name of the object s; "" when there is none.
 func member(s, name string) string {
-	p := scanner{s: s}
-	p.space()
-	p.i++
-	for {
-		p.space()
-		key, ok := p.key()
-		if !ok {
-			return ""
-		}
-		from := p.i
-		if !p.value(1) {
-			return ""
-		}
-		if key == name {
-			return s[from:p.i]
-		}
-		p.space()
-		if !p.next(',') {
-			return ""
+	for o := walk(s); o.next(); {
+		if o.key == name {
+			return o.value
 		}
 	}
+	return ""
 }
 
 // text decodes a raw JSON string; ok is false for any other value.
@@ -59,7 +97,13 @@ func text(raw string) (value string, ok bool) {
 	if inner := raw[1 : len(raw)-1]; strings.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	return value, json.Unmarshal([]byte(raw), &value) == nil
+	return unescape(raw)
+}
+
+// unescape stands apart because taking the address of its result makes each call allocate.
+func unescape(raw string) (value string, ok bool) {
+	err := json.Unmarshal([]byte(raw), &value)
+	return value, err == nil
 }
 
 func (p *scanner) space() {
@@ -68,7 +112,7 @@ func (p *scanner) space() {
 	}
 }
 
-func (p *scanner) next(c byte) bool {
+func (p *scanner) take(c byte) bool {
 	if p.i < len(p.s) && p.s[p.i] == c {
 		p.i++
 		return true
@@ -76,59 +120,35 @@ func (p *scanner) next(c byte) bool {
 	return false
 }
 
-// key reads a member name, its colon and the space up to the value.
-func (p *scanner) key() (string, bool) {
-	from := p.i
-	if !p.string() {
-		return "", false
-	}
-	key, ok := text(p.s[from:p.i])
+// colon reads the colon of a member and the space around it.
+func (p *scanner) colon() bool {
 	p.space()
-	if !ok || !p.next(':') {
-		return "", false
-	}
-	p.space()
-	return key, true
-}
-
-func (p *scanner) object(depth int, yield func(key, value string)) bool {
-	if depth > maxDepth || !p.next('{') {
+	if !p.take(':') {
 		return false
 	}
 	p.space()
-	if p.next('}') {
+	return true
+}
+
+func (p *scanner) object(depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	p.i++
+	p.space()
+	if p.take('}') {
 		return true
 	}
 	for {
 		p.space()
-		key, from := "", 0
-		if yield == nil {
-			if !p.string() {
-				return false
-			}
-			p.space()
-			if !p.next(':') {
-				return false
-			}
-			p.space()
-		} else {
-			var ok bool
-			if key, ok = p.key(); !ok {
-				return false
-			}
-			from = p.i
-		}
-		if !p.value(depth) {
+		if !p.string() || !p.colon() || !p.value(depth) {
 			return false
 		}
-		if yield != nil {
-			yield(key, p.s[from:p.i])
-		}
 		p.space()
-		if p.next(',') {
+		if p.take(',') {
 			continue
 		}
-		return p.next('}')
+		return p.take('}')
 	}
 }
 
@@ -138,7 +158,7 @@ func (p *scanner) array(depth int) bool {
 	}
 	p.i++
 	p.space()
-	if p.next(']') {
+	if p.take(']') {
 		return true
 	}
 	for {
@@ -147,10 +167,10 @@ func (p *scanner) array(depth int) bool {
 			return false
 		}
 		p.space()
-		if p.next(',') {
+		if p.take(',') {
 			continue
 		}
-		return p.next(']')
+		return p.take(']')
 	}
 }
 
@@ -162,7 +182,7 @@ func (p *scanner) value(depth int) bool {
 	case c == '"':
 		return p.string()
 	case c == '{':
-		return p.object(depth+1, nil)
+		return p.object(depth + 1)
 	case c == '[':
 		return p.array(depth + 1)
 	case c == 't':
@@ -185,16 +205,16 @@ func (p *scanner) word(w string) bool {
 }
 
 func (p *scanner) number() bool {
-	p.next('-')
-	if !p.next('0') && !p.digits() {
+	p.take('-')
+	if !p.take('0') && !p.digits() {
 		return false
 	}
-	if p.next('.') && !p.digits() {
+	if p.take('.') && !p.digits() {
 		return false
 	}
-	if p.next('e') || p.next('E') {
-		if !p.next('+') {
-			p.next('-')
+	if p.take('e') || p.take('E') {
+		if !p.take('+') {
+			p.take('-')
 		}
 		return p.digits()
 	}
@@ -218,7 +238,7 @@ var plain = func() (t [256]bool) {
 }()
 
 func (p *scanner) string() bool {
-	if !p.next('"') {
+	if !p.take('"') {
 		return false
 	}
 	s, i := p.s, p.i

@@ -13,6 +13,7 @@ type Snapshot struct {
 	Header   Header
 	Name     string           // the newest name given to the session; "" when it has none
 	Leaf     *Entry           // nil: no entry yet
+	Entries  []*Entry         // of the whole file, in its order
 	Branch   []*Entry         // from the root to the leaf
 	Messages []ContextMessage // the context, oldest first
 
@@ -87,9 +88,9 @@ func circle(leaf *Entry) []*Entry {
 }
 
 // project builds the snapshot of a whole branch.
-func project(h Header, name string, branch []*Entry) *Snapshot {
+func project(h Header, name string, entries, branch []*Entry) *Snapshot {
 	s := &Snapshot{
-		Header: h, Name: name, Branch: branch,
+		Header: h, Name: name, Entries: entries, Branch: branch,
 		Messages: contextMessages(contextEntries(branch)), decoded: &decoded{},
 	}
 	if len(branch) > 0 {
@@ -116,6 +117,7 @@ func (s *Snapshot) note(e *Entry) {
 func (s *Snapshot) extend(e *Entry) *Snapshot {
 	next := *s
 	next.Leaf = e
+	next.Entries = append(s.Entries, e)
 	next.Branch = append(s.Branch, e)
 	next.note(e)
 	switch e.Type {

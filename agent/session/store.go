@@ -79,7 +79,7 @@ type Options struct {
 // validID is Pi's rule for session ids; they are part of a file name, hence the length.
 var validID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
 
-// Damage is a line of the file that is no entry. It stays in the file as it is.
+// Damage is a line of the file that is no entry, or one that hides another. It stays in the file as it is.
 type Damage struct {
 	Line   int   // from 1
 	Offset int64 // of its first byte
@@ -95,8 +95,8 @@ type Store struct {
 
 	size    int64 // of the file up to the last byte known to be durable
 	lines   int
-	open    bool // the file does not end with a line feed
-	broken  bool
+	open    bool  // the file does not end with a line feed
+	refuse  error // why nothing can be appended any more
 	byID    map[string]*Entry
 	damage  []Damage
 	current atomic.Pointer[Snapshot]
@@ -200,7 +200,7 @@ func load(f vfs.File, name, content string, src Source) (*Store, error) {
 	if n := len(entries); n > 0 {
 		branch = pathTo(entries[n-1], n)
 	}
-	s.current.Store(project(s.header, title, branch))
+	s.current.Store(project(s.header, title, entries, branch))
 	return s, nil
 }
 
@@ -276,7 +276,7 @@ func isJSON(line string) bool {
 // Name is the file's name in its folder.
 func (s *Store) Name() string { return s.name }
 
-// Damage lists the lines that are no entries, as found when the file was opened.
+// Damage lists what was wrong with the file when it was opened.
 func (s *Store) Damage() []Damage { return slices.Clone(s.damage) }
 
 // Snapshot is the session after the last successful append.
@@ -288,11 +288,12 @@ func (s *Store) At(id string) (*Snapshot, bool) {
 	if e == nil {
 		return nil, false
 	}
-	return project(s.header, s.Snapshot().Name, pathTo(e, len(s.byID))), true
+	now := s.Snapshot()
+	return project(s.header, now.Name, now.Entries, pathTo(e, len(now.Entries))), true
 }
 
 // Close closes the file. Snapshots stay usable.
 func (s *Store) Close() error {
-	s.broken = true
+	s.refuse = ErrClosed
 	return s.file.Close()
 }

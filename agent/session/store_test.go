@@ -279,7 +279,7 @@ func TestAppendAndOpenAgree(t *testing.T) {
 			rt.Fatal("opening changed the file")
 		}
 		lines := []string{again.Snapshot().Header.Raw}
-		for _, e := range again.Snapshot().Branch {
+		for _, e := range again.Snapshot().Entries {
 			lines = append(lines, e.Raw())
 		}
 		if got := strings.Join(lines, "\n") + "\n"; got != string(before) {
@@ -328,7 +328,7 @@ func same(t reporter, want, got *session.Snapshot) {
 	t.Helper()
 	type view struct {
 		Name, Leaf, Level, Provider, Model string
-		Branch                             []string
+		Branch, Entries                    []string
 		Context                            []llm.Message
 		Messages                           []string
 	}
@@ -344,6 +344,9 @@ func same(t reporter, want, got *session.Snapshot) {
 				parent = e.Parent().ID
 			}
 			v.Branch = append(v.Branch, fmt.Sprint(e.Line, parent, e.RequestID, e.Role, e.Raw()))
+		}
+		for _, e := range s.Entries {
+			v.Entries = append(v.Entries, e.ID)
 		}
 		for _, m := range s.Messages {
 			raw, err := m.JSON()
@@ -482,7 +485,7 @@ func TestClosedStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Append(session.NewSessionInfo("x")); !errors.Is(err, session.ErrBroken) {
+	if _, err := s.Append(session.NewSessionInfo("x")); !errors.Is(err, session.ErrClosed) {
 		t.Errorf("append to a closed store: %v", err)
 	}
 	if s.Snapshot().Header.ID == "" {
