@@ -71,6 +71,9 @@ type feed struct {
 	cursor string
 }
 
+// maxChanges keeps one delivery far below what a reader takes as one message.
+const maxChanges = 1024
+
 type changeLog struct {
 	mu      sync.Mutex
 	changes []jsontext.Value
@@ -78,7 +81,7 @@ type changeLog struct {
 
 func (f *feed) Next() (string, any, bool) {
 	f.log.mu.Lock()
-	changes := f.log.changes[f.sent:]
+	changes := f.log.changes[f.sent:min(len(f.log.changes), f.sent+maxChanges)]
 	f.log.mu.Unlock()
 	if len(changes) == 0 {
 		return "", nil, false

@@ -43,9 +43,10 @@ var (
 )
 
 // parse reads a whole frame before anything of it is acted upon. Text that is not JSON (with a duplicate name or invalid UTF-8
-// anywhere, too) is errParse; an empty or too long batch is errShape. Objects that are no request are formInvalid.
-func parse(text []byte) (frame, *protocol.Fault) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
+// anywhere, too) is errParse; an empty or too long batch is errShape. Objects that are no request are formInvalid. The decoder is only lent, to be
+// used for the next frame again.
+func parse(dec *jsontext.Decoder, text []byte) (frame, *protocol.Fault) {
+	dec.Reset(bytes.NewBuffer(text))
 	var f frame
 	if dec.PeekKind() == '[' {
 		f.batch = true

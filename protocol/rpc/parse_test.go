@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/repa-app/repa/protocol"
 )
 
@@ -30,7 +32,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		before := bytes.Clone(text)
-		got, fault := parse(text)
+		got, fault := parse(new(jsontext.Decoder), text)
 		if !bytes.Equal(before, text) {
 			t.Fatal("the frame was changed")
 		}

@@ -232,6 +232,7 @@ func (p *Peer) ping(over context.Context) {
 
 func (p *Peer) read(handler Handler) error {
 	var buffer bytes.Buffer
+	var dec jsontext.Decoder
 	for {
 		kind, reader, err := p.ws.Reader(context.Background())
 		if err != nil {
@@ -248,16 +249,16 @@ func (p *Peer) read(handler Handler) error {
 			p.Close(CodeUnsupported, "text messages only")
 			continue
 		}
-		p.receive(buffer.Bytes(), handler)
+		p.receive(&dec, buffer.Bytes(), handler)
 	}
 }
 
 // receive acts on one frame. After a close has begun nothing more is taken in.
-func (p *Peer) receive(text []byte, handler Handler) {
+func (p *Peer) receive(dec *jsontext.Decoder, text []byte, handler Handler) {
 	if p.out.isClosing() {
 		return
 	}
-	f, fault := parse(text)
+	f, fault := parse(dec, text)
 	if fault != nil && p.options.Caller {
 		p.Close(CodeNotJSON, "not JSON-RPC")
 		return

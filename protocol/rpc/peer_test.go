@@ -35,7 +35,7 @@ func (o *owner) Closed(err error)      { o.closed <- err }
 // serve gives the address of a server that makes a peer of each socket and hands it to accept, which returns its handler.
 func serve(t testing.TB, options rpc.Options, accept func(*rpc.Peer) func(*rpc.Call)) (string, *owner) {
 	t.Helper()
-	o := &owner{closed: make(chan error, 16)}
+	o := &owner{closed: make(chan error, 1024)} // more than any test has sockets
 	var running sync.WaitGroup
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		running.Add(1)

@@ -9,7 +9,7 @@ import (
 )
 
 // Source gives notifications when the peer has room for one. Next returns false when there is nothing now; Push announces that there is
-// again. Next is called from the peer's writing goroutine, never twice at once; a jsontext.Value as params is taken as encoded already.
+// again. A frame must stay below what the other side takes as one message: a source that has gathered much gives it in pieces. Next is called from the peer's writing goroutine, never twice at once; a jsontext.Value as params is taken as encoded already.
 // A Source is identified by ==, so it is usually a pointer.
 type Source interface {
 	Next() (method string, params any, ok bool)

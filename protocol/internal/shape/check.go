@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,9 +45,32 @@ func at(step string, err error) error {
 	return err
 }
 
+// reader is a decoder that is used again: what it remembers of names costs more to make than a small text costs to read.
+type reader struct {
+	buffer bytes.Buffer
+	dec    jsontext.Decoder
+}
+
+// keepReader is the largest text after which a reader is kept: above it, making one is no longer what costs.
+const keepReader = 64 << 10
+
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// over reads a copy of text, so that nothing of the caller's stays in the pool.
+func (r *reader) over(text []byte) *jsontext.Decoder {
+	r.buffer.Reset()
+	r.buffer.Write(text)
+	r.dec.Reset(&r.buffer)
+	return &r.dec
+}
+
 // Check returns a *Problem for the first departure of text from the shape, nil when there is none.
 func (s *Shape) Check(text []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
+	reader := readers.Get().(*reader)
+	if len(text) <= keepReader {
+		defer readers.Put(reader)
+	}
+	dec := reader.over(text)
 	if err := s.walk(dec); err != nil {
 		var p *Problem
 		if errors.As(err, &p) {
@@ -306,11 +330,13 @@ func (s *Shape) variantOf(text []byte) (int, error) {
 }
 
 func (s *Shape) variant(name string) (int, error) {
-	names := make([]string, len(s.variants))
 	for i, v := range s.variants {
 		if v.name == name {
 			return i, nil
 		}
+	}
+	names := make([]string, len(s.variants))
+	for i, v := range s.variants {
 		names[i] = v.name
 	}
 	return -1, problem("%s must be one of %s", s.members[s.kind].name, strings.Join(names, ", "))
