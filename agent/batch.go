@@ -131,9 +131,14 @@ func (c *call) prepare(stop llm.StopReason) {
 }
 
 func (c *call) fail(text string) {
+	r := errorResult(text)
+	c.result = &r
+}
+
+func errorResult(text string) tool.Result {
 	r := tool.Text(text)
 	r.IsError = true
-	c.result = &r
+	return r
 }
 
 // finished is what a tool's goroutine reports.
@@ -193,8 +198,7 @@ func (r *run) call(ctx context.Context, c *call) (result tool.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.Log.Error("a tool panicked", "tool", c.block.Name, "panic", p, "stack", string(debug.Stack()))
-			result = tool.Text(fmt.Sprintf("The tool %s has a fault and stopped: %v", c.block.Name, p))
-			result.IsError = true
+			result = errorResult(fmt.Sprintf("The tool %s has a fault and stopped: %v", c.block.Name, p))
 		}
 	}()
 	result, err := c.tool.Execute(ctx, c.block.ID, c.args)
@@ -202,9 +206,10 @@ func (r *run) call(ctx context.Context, c *call) (result tool.Result) {
 	case err == nil:
 		return result
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		err = errors.New(saidAborted)
+		return errorResult(saidAborted)
+	default:
+		return tool.Failure(err)
 	}
-	return tool.Failure(err)
 }
 
 // message is the call's result as history keeps it.

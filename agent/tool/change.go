@@ -9,12 +9,12 @@ import (
 	"github.com/repa-app/repa/agent/llm"
 )
 
-type write struct {
+type writeTool struct {
 	editor Editor
 	seen   *seen
 }
 
-func (*write) Spec() llm.ToolSpec {
+func (*writeTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "write",
 		Description: `Create a text file in the space, with its folders, or replace a whole one. A file that exists must have been read in this ` +
@@ -26,9 +26,9 @@ func (*write) Spec() llm.ToolSpec {
 	}
 }
 
-func (*write) Sequential() bool { return true }
+func (*writeTool) Sequential() bool { return true }
 
-func (w *write) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
+func (w *writeTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
 	var args struct{ Path, Content string }
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err
@@ -50,12 +50,12 @@ func (w *write) Execute(ctx context.Context, _ string, raw json.RawMessage) (Res
 	return saved(change, verb+" "+change.Path), nil
 }
 
-type edit struct {
+type editTool struct {
 	editor Editor
 	seen   *seen
 }
 
-func (*edit) Spec() llm.ToolSpec {
+func (*editTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "edit",
 		Description: `Change parts of a text file in the space. Each oldText must be copied exactly from the file, without line numbers, and stand in it ` +
@@ -70,10 +70,10 @@ func (*edit) Spec() llm.ToolSpec {
 	}
 }
 
-func (*edit) Sequential() bool { return true }
+func (*editTool) Sequential() bool { return true }
 
 // Prepare accepts a single edit at the top level and edits as a JSON string.
-func (*edit) Prepare(args json.RawMessage) json.RawMessage {
+func (*editTool) Prepare(args json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil || fields == nil {
 		return args
@@ -93,10 +93,10 @@ func (*edit) Prepare(args json.RawMessage) json.RawMessage {
 	return details(fields)
 }
 
-func (e *edit) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
+func (e *editTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Path  string
-		Edits []Replacement
+		Edits []Edit
 	}
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err

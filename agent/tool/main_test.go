@@ -55,7 +55,7 @@ func (s *space) Write(_ context.Context, path, text string, base *string) (tool.
 	return s.save(path, text), nil
 }
 
-func (s *space) Edit(_ context.Context, path string, edits []tool.Replacement) (tool.Change, error) {
+func (s *space) Edit(_ context.Context, path string, edits []tool.Edit) (tool.Change, error) {
 	if s.err != nil {
 		return tool.Change{}, s.err
 	}

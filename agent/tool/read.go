@@ -15,7 +15,7 @@ const (
 	maxBytes = 50 << 10
 )
 
-type read struct {
+type readTool struct {
 	reader Reader
 	seen   *seen
 }
@@ -26,7 +26,7 @@ type readArgs struct {
 	Limit  int    `json:"limit"`
 }
 
-func (*read) Spec() llm.ToolSpec {
+func (*readTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "read",
 		Description: `Read a text file of the space. Each line comes with its number and a tab, which are not part of the file. ` +
@@ -40,9 +40,9 @@ func (*read) Spec() llm.ToolSpec {
 	}
 }
 
-func (*read) Sequential() bool { return false }
+func (*readTool) Sequential() bool { return false }
 
-func (r *read) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
+func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
 	var args readArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return Result{}, err

@@ -83,7 +83,8 @@ func (s *Schema) problem(args json.RawMessage, problems []string) error {
 		received.Reset()
 		received.Write(args)
 	}
-	return fmt.Errorf("Validation failed for tool %q:\n  - %s\n\nReceived arguments:\n%s", s.name, strings.Join(problems, "\n  - "), received.String())
+	return &domainError{"invalid_input", fmt.Sprintf("Validation failed for tool %q:\n  - %s\n\nReceived arguments:\n%s",
+		s.name, strings.Join(problems, "\n  - "), received.String())}
 }
 
 func typesOf(s *jsonschema.Schema) []string {

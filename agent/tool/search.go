@@ -16,9 +16,9 @@ const (
 	maxMatchText   = 500 // characters, as in Pi's grep: the place is what counts, the file can be read
 )
 
-type search struct{ searcher Searcher }
+type searchTool struct{ searcher Searcher }
 
-func (*search) Spec() llm.ToolSpec {
+func (*searchTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "search",
 		Description: `Search the text files of the space. Answers with lines of the form path:line: text, best first; cite them as path:line. ` +
@@ -30,9 +30,9 @@ func (*search) Spec() llm.ToolSpec {
 	}
 }
 
-func (*search) Sequential() bool { return false }
+func (*searchTool) Sequential() bool { return false }
 
-func (s *search) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
+func (s *searchTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (Result, error) {
 	var args struct {
 		Query string `json:"query"`
 		Limit int    `json:"limit"`

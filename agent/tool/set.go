@@ -30,8 +30,8 @@ type Searcher interface {
 	Search(ctx context.Context, query string, limit int) (matches []Match, truncated bool, err error)
 }
 
-// Replacement replaces the only place where Old stands by New.
-type Replacement struct {
+// Edit replaces the only place where Old stands by New.
+type Edit struct {
 	Old string `json:"oldText"`
 	New string `json:"newText"`
 }
@@ -51,7 +51,7 @@ type Change struct {
 // makes all replacements or none; each Old must stand exactly once in the file as it was before.
 type Editor interface {
 	Write(ctx context.Context, path, text string, base *string) (Change, error)
-	Edit(ctx context.Context, path string, edits []Replacement) (Change, error)
+	Edit(ctx context.Context, path string, edits []Edit) (Change, error)
 }
 
 // Services are what the tools work on. A tool whose service is nil is left out.
@@ -71,13 +71,13 @@ type Set struct {
 func NewSet(services Services) *Set {
 	s := &Set{seen: seen{revisions: map[string]string{}}}
 	if services.Reader != nil {
-		s.tools = append(s.tools, &read{services.Reader, &s.seen})
+		s.tools = append(s.tools, &readTool{services.Reader, &s.seen})
 	}
 	if services.Searcher != nil {
-		s.tools = append(s.tools, &search{services.Searcher})
+		s.tools = append(s.tools, &searchTool{services.Searcher})
 	}
 	if services.Editor != nil {
-		s.tools = append(s.tools, &write{services.Editor, &s.seen}, &edit{services.Editor, &s.seen})
+		s.tools = append(s.tools, &writeTool{services.Editor, &s.seen}, &editTool{services.Editor, &s.seen})
 	}
 	return s
 }
