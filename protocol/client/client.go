@@ -242,13 +242,13 @@ func (c *Client) setLink(l *link) {
 	c.changed = make(chan struct{})
 }
 
-// connected waits for a link.
-func (c *Client) connected(ctx context.Context) (*link, error) {
+// connected waits for a link that is another one than ended.
+func (c *Client) connected(ctx context.Context, ended *link) (*link, error) {
 	for {
 		c.mu.Lock()
 		l, changed := c.link, c.changed
 		c.mu.Unlock()
-		if l != nil {
+		if l != nil && l != ended {
 			return l, nil
 		}
 		select {
@@ -292,18 +292,23 @@ func badResult(method string, err error) error {
 func (c *Client) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	l, err := c.connected(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+	var l *link
+	for {
+		var err error
+		if l, err = c.connected(ctx, l); err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		raw, err := l.peer.Call(ctx, method, params)
+		switch {
+		case errors.Is(err, rpc.ErrNotSent) && ctx.Err() == nil:
+			continue // this link has just ended: what did not go out may wait for the next one
+		case errors.Is(err, rpc.ErrNotSent):
+			return nil, fmt.Errorf("%s: %w: %w", method, ErrNotConnected, err)
+		case errors.Is(err, rpc.ErrClosed), ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return nil, fmt.Errorf("%s: %w: %w", method, ErrOutcomeUnknown, err)
+		}
+		return raw, err
 	}
-	raw, err := l.peer.Call(ctx, method, params)
-	switch {
-	case errors.Is(err, rpc.ErrNotSent):
-		return nil, fmt.Errorf("%s: %w: %w", method, ErrNotConnected, err)
-	case errors.Is(err, rpc.ErrClosed), ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return nil, fmt.Errorf("%s: %w: %w", method, ErrOutcomeUnknown, err)
-	}
-	return raw, err
 }
 
 // Close detaches the host, so that the backend drops its uploads and holds at once, and ends the client. It fails when the backend did not confirm;

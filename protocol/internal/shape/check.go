@@ -360,6 +360,9 @@ func (s *Shape) walkObject(dec *jsontext.Decoder, kind jsontext.Kind, v int) err
 			return err
 		}
 		i := s.member(name, v)
+		if i < 0 && s.member(name, -1) >= 0 {
+			return problem("member %s does not belong to %s", name, s.variants[v].name)
+		}
 		if i < 0 {
 			return problem("unknown member %s", raw)
 		}
