@@ -1,0 +1,127 @@
+package offline
+
+import (
+	"strings"
+
+	"github.com/repa-app/repa/agent/llm"
+)
+
+const (
+	// maxQuery bounds what is searched for, in characters: search looks at 64 terms, and a pasted page is no query.
+	maxQuery = 400
+	// abortedResult is what a tool result says when its run was stopped: what was asked before it is no longer waiting.
+	abortedResult = "Operation aborted"
+)
+
+// question is what the learner wants.
+type question struct {
+	query    string   // what to search for; "": there are no words
+	words    []string // those that name a subject, for telling
+	chinese  bool
+	quiz     bool
+	attached bool // text came with it, which is not searched
+}
+
+// asked finds the question: what the learner said since the last finished answer. When that has no subject of its own, the
+// attached text gives one, else the last question that had one. open are the messages that came after it.
+func asked(messages []llm.Message) (q question, open []llm.Message) {
+	last := lastUser(messages)
+	if last < 0 {
+		return question{}, nil
+	}
+	open = messages[last+1:]
+	first := last
+	for i := last - 1; i >= 0 && !finishes(&messages[i]); i-- {
+		if isQuestion(&messages[i]) {
+			first = i
+		}
+	}
+	var said, attachments []string
+	for i := first; i <= last; i++ {
+		if isQuestion(&messages[i]) {
+			text, attachment := splitAttachment(messages[i].Text())
+			said = append(said, text)
+			attachments = append(attachments, attachment)
+		}
+	}
+	attachment := strings.TrimSpace(strings.Join(attachments, "\n"))
+	text := strings.TrimSpace(strings.Join(said, "\n"))
+	q = question{query: text, attached: attachment != "", chinese: isChinese(text)}
+	if strings.TrimSpace(text) == "" {
+		q.chinese = isChinese(attachment)
+	}
+	for _, s := range said {
+		if topic, quiz := quizTopic(s); quiz {
+			q.quiz, q.query = true, strings.TrimSpace(strings.Replace(text, s, topic, 1))
+		}
+	}
+	subject := contentWords(q.query)
+	switch {
+	case len(subject) == 0 && attachment != "":
+		q.query = attachment
+	case len(subject) == 0 && !(q.quiz && wholeSpace(text)) || len(subject) == 1 && pointsBack(q.query):
+		q.query = strings.TrimSpace(previous(messages[:first]) + " " + q.query)
+	}
+	q.query = strings.Join(strings.Fields(q.query), " ")
+	if r := []rune(q.query); len(r) > maxQuery {
+		q.query = string(r[:maxQuery])
+	}
+	q.words = contentWords(q.query)
+	return q, open
+}
+
+func lastUser(messages []llm.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if isQuestion(&messages[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isQuestion leaves out the summaries that stand for earlier messages.
+func isQuestion(m *llm.Message) bool {
+	return m.Role == llm.RoleUser && !strings.Contains(m.Text(), "<summary>")
+}
+
+// finishes reports messages after which nothing that was asked before is waiting.
+func finishes(m *llm.Message) bool {
+	switch m.Role {
+	case llm.RoleAssistant:
+		return len(m.ToolCalls()) == 0 || m.StopReason == llm.StopAborted || m.StopReason == llm.StopError
+	case llm.RoleToolResult:
+		return m.Failed() && m.Text() == abortedResult
+	}
+	return false
+}
+
+// previous is the subject of the last question that had one.
+func previous(messages []llm.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if !isQuestion(&messages[i]) {
+			continue
+		}
+		text, _ := splitAttachment(messages[i].Text())
+		if topic, quiz := quizTopic(text); quiz {
+			text = topic
+		}
+		if len(contentWords(text)) > 0 {
+			return text
+		}
+	}
+	return ""
+}
+
+// splitAttachment parts a message at the line that announces attached text.
+func splitAttachment(text string) (question, attachment string) {
+	at := 0
+	for line := range strings.Lines(text) {
+		l := strings.TrimSpace(line)
+		announces := strings.HasPrefix(l, "Attached text") || strings.HasPrefix(l, "附加文本") || strings.HasPrefix(l, "附件")
+		if announces && (strings.HasSuffix(l, ":") || strings.HasSuffix(l, "\uff1a")) {
+			return text[:at], text[at+len(line):]
+		}
+		at += len(line)
+	}
+	return text, ""
+}

@@ -1,0 +1,167 @@
+package example_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/repa-app/repa/agent"
+	"github.com/repa-app/repa/agent/llm"
+	"github.com/repa-app/repa/agent/llm/offline"
+	"github.com/repa-app/repa/agent/tool"
+	"github.com/repa-app/repa/cas/vfs"
+	"github.com/repa-app/repa/cmd/repa/example"
+	"github.com/repa-app/repa/space"
+)
+
+// learner asks in an unpacked sample space, through the real tools and the real loop.
+type learner struct {
+	t       *testing.T
+	dir     string
+	tools   []tool.Tool
+	mu      sync.Mutex
+	history []llm.Message
+}
+
+func newLearner(t *testing.T) *learner {
+	t.Helper()
+	state := t.TempDir()
+	fsys, err := vfs.OS(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	if err := example.Unpack(fsys); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(state, example.Folder)
+	s, err := space.Open(t.Context(), dir, space.Options{NewID: uuid.NewString})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	set := tool.NewSet(tool.Services{Reader: reader{s}, Searcher: searcher{s}})
+	return &learner{t: t, dir: dir, tools: set.Tools()}
+}
+
+type reader struct{ space *space.Space }
+
+func (r reader) Read(ctx context.Context, path string) (tool.Document, error) {
+	d, err := r.space.Read(ctx, path)
+	return tool.Document(d), err
+}
+
+type searcher struct{ space *space.Space }
+
+func (s searcher) Search(ctx context.Context, query string, limit int) ([]tool.Match, bool, error) {
+	r, err := s.space.Search(ctx, query, limit)
+	var out []tool.Match
+	for _, m := range r.Matches {
+		out = append(out, tool.Match{Path: m.Path, Line: m.Line, Text: m.Text})
+	}
+	return out, r.More, err
+}
+
+// Append implements agent.Recorder.
+func (l *learner) Append(_ context.Context, records []agent.Record) (ids []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range records {
+		l.history = append(l.history, r.Message)
+		ids = append(ids, strconv.Itoa(len(l.history)))
+	}
+	return ids, nil
+}
+
+// ask runs one request of the session and returns the answer.
+func (l *learner) ask(question string) string {
+	l.t.Helper()
+	r := agent.Run(l.t.Context(), agent.Config{
+		Provider: offline.New(), Model: "offline", Recorder: l, Tools: l.tools, History: l.history,
+		Prompt: []agent.Incoming{{Message: llm.Message{Role: llm.RoleUser, Content: []llm.Block{{Type: llm.BlockText, Text: question}}}}},
+	})
+	if r.Status != agent.Completed || r.Usage != (llm.Usage{}) {
+		l.t.Fatalf("%q ended %s with %v, usage %+v", question, r.Status, r.Err, r.Usage)
+	}
+	return l.history[len(l.history)-1].Text()
+}
+
+// citation is a quotation with its place.
+type citation struct {
+	quote, path string
+	line        int
+}
+
+var cited = regexp.MustCompile(`(?m)^(?:\d+\. )?((?:> .*\n)+)\n *— (.+):(\d+)$`)
+
+// citations returns the quotations of an answer, each checked against the file.
+func (l *learner) citations(answer string) (out []citation) {
+	l.t.Helper()
+	for _, m := range cited.FindAllStringSubmatch(answer, -1) {
+		line, _ := strconv.Atoi(m[3])
+		c := citation{strings.TrimPrefix(strings.TrimSpace(m[1]), "> "), m[2], line}
+		data, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(c.path)))
+		if err != nil {
+			l.t.Error(err)
+			continue
+		}
+		lines := strings.Split(string(data), "\n")
+		if line < 1 || line > len(lines) || !strings.Contains(lines[line-1], firstWords(c.quote)) {
+			l.t.Errorf("%s:%d does not hold %q", c.path, line, firstWords(c.quote))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// firstWords are the first eight characters or so, up to the first blank.
+func firstWords(quote string) string {
+	quote, _, _ = strings.Cut(quote, "____")
+	r := []rune(quote)
+	return strings.TrimSpace(string(r[:min(len(r), 8)]))
+}
+
+func TestQuestionsOfLearners(t *testing.T) {
+	for _, c := range []struct{ question, path string }{
+		{"Why does spacing practice help?", "memory/spacing.md"},
+		{"Is it bad to study everything the night before the exam?", "memory/spacing.md"},
+		{"How many days should I leave before I look at something again?", "memory/spacing.md"},
+		{"Should I mix different kinds of exercises?", "practice/interleaving.md"},
+		{"Who first measured how fast we forget things?", "memory/forgetting.md"},
+		{"Does it help to mark the text with a yellow pen?", "practice/retrieval.md"},
+		{"What was found when students tested themselves instead of rereading?", "practice/retrieval.md"},
+		{"How many Chinese characters do I already know?", "goal.md"},
+		{"隔几天再复习有什么好处？", "记忆/间隔复习.md"},
+		{"考试前一天晚上临时抱佛脚行不行？", "记忆/间隔复习.md"},
+		{"什么样的目标才算好？", "学习/目标与反馈.md"},
+		{"做错了会不会记住错误的答案？", "记忆/提取练习.md"},
+		{"只看分数为什么不知道怎么改进？", "学习/目标与反馈.md"},
+		{"反复读书觉得都懂了，怎么知道是不是真的会？", "记忆/提取练习.md"},
+	} {
+		t.Run(c.question, func(t *testing.T) {
+			l := newLearner(t)
+			answer := l.ask(c.question)
+			if os.Getenv("SHOW") != "" {
+				for _, m := range l.history {
+					fmt.Println(m.Role, m.Text(), m.ToolCalls())
+				}
+			}
+			got := l.citations(answer)
+			if len(got) == 0 || got[0].path != c.path && (len(got) < 2 || got[1].path != c.path) {
+				t.Errorf("quoted %+v", got)
+			}
+		})
+	}
+}
