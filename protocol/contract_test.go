@@ -19,6 +19,7 @@ import (
 type contract struct {
 	root     map[string]any
 	compiler *jsonschema.Compiler
+	edges    bool // instance puts some values on a limit or just over it
 }
 
 func loadContract(t testing.TB) *contract {
@@ -150,6 +151,56 @@ func TestDecoderAgreesWithContract(t *testing.T) {
 	}
 }
 
+// TestLimitsAgree draws values that are valid but for a few, which lie on a limit of the contract or just over it.
+func TestLimitsAgree(t *testing.T) {
+	c := loadContract(t)
+	c.edges = true
+	for _, s := range subjects() {
+		t.Run(s.pointer, func(t *testing.T) {
+			schema, node := c.compile(t, s.pointer), c.at(s.pointer)
+			rapid.Check(t, func(t *rapid.T) {
+				for range 5 {
+					text, err := json.Marshal(c.instance(t, node, 0))
+					if err != nil {
+						t.Fatal(err)
+					}
+					read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+					if err != nil {
+						t.Fatal(err)
+					}
+					theirs, ours := schema.Validate(read), s.ours(text)
+					if (theirs == nil) != (ours == nil) {
+						t.Fatalf("contract says %v\nwe say %v\nabout %s", theirs, ours, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// edge draws a value on or over a limit of the schema; few at a time, so that one does not hide another.
+func (c *contract) edge(t *rapid.T, schema map[string]any) (any, bool) {
+	var values []any
+	for _, limit := range []string{"minimum", "maximum"} {
+		if _, ok := schema[limit]; ok {
+			n := int(number(schema, limit, 0))
+			values = append(values, n-1, n, n+1)
+		}
+	}
+	for _, limit := range []string{"minLength", "maxLength"} {
+		if _, ok := schema[limit]; ok {
+			n := int(number(schema, limit, 0))
+			for _, size := range []int{n - 1, n, n + 1} {
+				values = append(values, strings.Repeat("x", max(size, 0)), strings.Repeat("é", max(size, 0)))
+			}
+		}
+	}
+	if !c.edges || len(values) == 0 || rapid.IntRange(0, 7).Draw(t, "edge") > 0 {
+		return nil, false
+	}
+	return rapid.SampledFrom(values).Draw(t, "limit"), true
+}
+
 func sameJSON(t *rapid.T, text []byte, again func([]byte) ([]byte, error)) {
 	written, err := again(text)
 	if err != nil {
@@ -186,6 +237,9 @@ func (c *contract) instance(t *rapid.T, node any, depth int) any {
 		return rapid.SampledFrom(values).Draw(t, "value")
 	}
 	if value, ok := schema["const"]; ok {
+		return value
+	}
+	if value, ok := c.edge(t, schema); ok {
 		return value
 	}
 	switch schema["type"] {
@@ -234,6 +288,12 @@ func (c *contract) array(t *rapid.T, schema map[string]any, depth int) any {
 	list := []any{}
 	for range rapid.IntRange(least, most).Draw(t, "items") {
 		list = append(list, c.instance(t, schema["items"], depth+1))
+	}
+	if c.edges && rapid.IntRange(0, 7).Draw(t, "edge") == 0 {
+		if len(list) > 0 && rapid.Bool().Draw(t, "twice") {
+			return append(list, list[0])
+		}
+		return []any{}
 	}
 	return list
 }
