@@ -71,7 +71,7 @@ type scored struct {
 	score float64
 }
 
-// rank orders passages: by the part of the question's terms in them, half for terms in the heading and the path, and by the place
+// rank orders passages: by the part of the question's terms in them, less for terms in the heading and the path, and by the place
 // that search gave to their lines. Equal ones keep the order of search.
 func rank(q question, hits []hit, found []passage) []scored {
 	terms := termSet(q.query)
@@ -93,7 +93,7 @@ func rank(q question, hits []hit, found []passage) []scored {
 			case own[t]:
 				score++
 			case around[t]:
-				score += 0.5
+				score += 0.7
 			}
 		}
 		score /= float64(max(1, len(present)))
@@ -139,7 +139,27 @@ func quotations(q question, ranked []scored) string {
 	if len(parts) == 0 {
 		return nothing(q)
 	}
-	return join(append([]string{found(q, len(parts))}, parts...)...)
+	return join(append(append([]string{found(q, len(parts))}, parts...), missing(q, ranked[:len(parts)]))...)
+}
+
+// missing tells which words of the question stand nowhere in what is quoted, when these are more than half of them.
+func missing(q question, quoted []scored) string {
+	seen := map[string]bool{}
+	for _, s := range quoted {
+		for t := range termSet(s.text + "\n" + s.heading + "\n" + s.path) {
+			seen[t] = true
+		}
+	}
+	var absent []string
+	for _, w := range q.words {
+		if shared(termSet(w), seen) == 0 {
+			absent = append(absent, w)
+		}
+	}
+	if 2*len(absent) <= len(q.words) {
+		return ""
+	}
+	return unmentioned(q, absent)
 }
 
 // quote is the passage, or of a long one the sentences from the best on, and the line on which it begins.

@@ -3,27 +3,37 @@ package offline
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// quizTopic reports whether text asks for practice, and what about. Practice as the subject of a question is no such wish: what
+// wish is what the learner wants to practise.
+type wish struct {
+	topic string // "": nothing was named
+	whole bool   // everything there is was named
+}
+
+// quizWish reports whether text asks for practice, and what about. Practice as the subject of a question is no such wish: what
 // counts is that the sentence tells someone to quiz, test or practise, or names a quiz and nothing else.
-func quizTopic(text string) (topic string, quiz bool) {
-	var rest []string
+func quizWish(text string) (w wish, quiz bool) {
+	var topics []string
 	for _, sentence := range sentences(text) {
-		t, is := englishQuiz(sentence)
+		topic, is := englishQuiz(sentence)
 		if !is {
-			t, is = chineseQuiz(sentence)
+			topic, is = chineseQuiz(sentence)
 		}
-		if is {
-			quiz = true
-		} else {
-			t = sentence
+		switch {
+		case !is:
+			topic = sentence
+		case wholeSpace(topic):
+			topic, w.whole = "", true
 		}
-		if t = strings.TrimSpace(t); t != "" {
-			rest = append(rest, t)
+		quiz = quiz || is
+		if topic = strings.TrimSpace(topic); len(contentWords(topic)) > 0 { // courtesies and "it" are no topic
+			topics = append(topics, topic)
 		}
 	}
-	return strings.Join(rest, " "), quiz
+	w.topic = strings.Join(topics, " ")
+	return w, quiz
 }
 
 // marks end a clause, in both alphabets; the last five are the full-width ! ? ; , and :
@@ -33,8 +43,9 @@ const marks = ".!?;,。\uff01\uff1f\uff1b\uff0c\uff1a"
 func sentences(text string) (out []string) {
 	start := 0
 	for i, r := range text {
-		if strings.ContainsRune(marks+"\n", r) {
-			end := i + len(string(r))
+		end := i + utf8.RuneLen(r)
+		inName := r == '.' && end < len(text) && text[end] != ' ' && text[end] != '\n' // notes/cells.md, 3.5
+		if strings.ContainsRune(marks+"\n", r) && !inName {
 			out = append(out, strings.TrimSpace(text[start:end]))
 			start = end
 		}
@@ -80,11 +91,7 @@ func englishQuiz(sentence string) (topic string, quiz bool) {
 	for used < len(words) && (quizFiller(words[used]) || isQuizNoun(words[used])) {
 		used++
 	}
-	topic = strings.Trim(strings.Join(original[used:], " "), " .,!?;:")
-	if wholeSpace(topic) {
-		topic = ""
-	}
-	return topic, true
+	return strings.Trim(strings.Join(original[used:], " "), " .,!?;:"), true
 }
 
 // courtesies counts the words before the wish itself.
@@ -238,11 +245,7 @@ func chineseQuiz(sentence string) (topic string, quiz bool) {
 	for p := range strings.FieldsSeq("测验 自测 小测 填空 出 来 的 做") {
 		topic = strings.TrimSpace(strings.TrimSuffix(topic, p))
 	}
-	topic = strings.Trim(topic, " :、"+marks)
-	if wholeSpace(topic) {
-		topic = ""
-	}
-	return topic, true
+	return strings.Trim(topic, " :、"+marks), true
 }
 
 // asserts reports that the word for practice at the beginning goes on as a noun.

@@ -45,8 +45,8 @@ func (p *passage) holds(line int) bool {
 
 func (p *passage) add(text string, line int) {
 	if p.text != "" {
-		last, _ := utf8.DecodeLastRuneInString(p.text)
-		first, _ := utf8.DecodeRuneInString(text)
+		last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(p.text, "*_"))
+		first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "*_"))
 		switch {
 		case p.kind == code:
 			p.text += "\n"

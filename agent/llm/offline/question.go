@@ -46,20 +46,26 @@ func asked(messages []llm.Message) (q question, open []llm.Message) {
 	}
 	attachment := strings.TrimSpace(strings.Join(attachments, "\n"))
 	text := strings.TrimSpace(strings.Join(said, "\n"))
-	q = question{query: text, attached: attachment != "", chinese: isChinese(text)}
-	if strings.TrimSpace(text) == "" {
+	q = question{attached: attachment != "", chinese: isChinese(text)}
+	if text == "" {
 		q.chinese = isChinese(attachment)
 	}
-	for _, s := range said {
-		if topic, quiz := quizTopic(s); quiz {
-			q.quiz, q.query = true, strings.TrimSpace(strings.Replace(text, s, topic, 1))
+	whole := false
+	for i, s := range said {
+		if w, quiz := quizWish(s); quiz {
+			q.quiz, said[i], whole = true, w.topic, w.whole
 		}
 	}
+	q.query = strings.TrimSpace(strings.Join(said, "\n"))
 	subject := contentWords(q.query)
 	switch {
 	case len(subject) == 0 && attachment != "":
 		q.query = attachment
-	case len(subject) == 0 && !(q.quiz && wholeSpace(text)) || len(subject) == 1 && pointsBack(q.query):
+	case whole && len(subject) == 0:
+		q.query = ""
+	case len(subject) == 0 && q.quiz:
+		q.query = previous(messages[:first])
+	case len(subject) == 0 || len(subject) == 1 && pointsBack(q.query):
 		q.query = strings.TrimSpace(previous(messages[:first]) + " " + q.query)
 	}
 	q.query = strings.Join(strings.Fields(q.query), " ")
@@ -102,8 +108,8 @@ func previous(messages []llm.Message) string {
 			continue
 		}
 		text, _ := splitAttachment(messages[i].Text())
-		if topic, quiz := quizTopic(text); quiz {
-			text = topic
+		if w, quiz := quizWish(text); quiz {
+			text = w.topic
 		}
 		if len(contentWords(text)) > 0 {
 			return text

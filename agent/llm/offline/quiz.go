@@ -33,17 +33,19 @@ type cloze struct {
 // quiz makes fill-in-the-blank questions of sentences about the topic.
 func quiz(q question, pages []page, found []passage) string {
 	counts := count(pages)
+	topic := termSet(q.query)
 	var made []cloze
-	used := map[string]bool{}
-	for _, c := range candidates(q, found) {
+	var used []string
+	for _, c := range candidates(q.words, topic, found) {
 		p := &found[c.passage]
-		sentence := p.text[c.unit.from:c.unit.to]
-		key := key(sentence, p.heading, termSet(q.query), counts, used)
+		sentence := p.text[c.sentence.from:c.sentence.to]
+		key := key(sentence, p.heading, topic, counts, used)
 		if key == "" {
 			continue
 		}
-		used[fold(key)] = true
-		made = append(made, cloze{c.passage, hide(sentence, key), key, place(p.path, p.lineAt(c.unit.from))})
+		used = append(used, key)
+		text := hide(p.text[c.from:c.sentence.to], key)
+		made = append(made, cloze{c.passage, text, key, place(p.path, p.lineAt(c.from))})
 		if len(made) == maxClozes {
 			break
 		}
@@ -65,33 +67,41 @@ func clozes(q question, made []cloze) string {
 	return join(append(parts, strings.Join(answers, "\n"))...)
 }
 
-// candidate is a sentence that may become a question.
+// candidate is a sentence that may become a question. The quotation begins at from: a sentence that points back brings the one
+// before it.
 type candidate struct {
-	passage int
-	unit    unit
-	score   float64
+	passage  int
+	from     int
+	sentence unit
+	score    float64
 }
 
 // candidates are the usable sentences about the topic, the best first; second sentences of a passage come after all first ones.
-func candidates(q question, found []passage) []candidate {
-	terms := termSet(q.query)
+func candidates(words []string, topic map[string]bool, found []passage) []candidate {
 	var out []candidate
 	for i := range found {
 		p := &found[i]
 		if p.kind != prose {
 			continue
 		}
-		around := shared(terms, termSet(p.heading+"\n"+p.path))
+		around := shared(topic, termSet(p.heading+"\n"+p.path))
+		units := p.units()
 		var own []candidate
-		for _, u := range p.units() {
-			sentence := p.text[u.from:u.to]
-			about := shared(terms, termSet(sentence))
-			if !usable(sentence) || len(terms) > 0 && about+around == 0 {
+		for n, u := range units {
+			c := candidate{passage: i, from: u.from, sentence: u}
+			if n > 0 && refersBack(p.text[u.from:u.to]) {
+				c.from = units[n-1].from
+			}
+			about := shared(topic, termSet(p.text[c.from:u.to]))
+			if !usable(p.text[c.from:u.to]) || len(topic) > 0 && about+around == 0 {
 				continue
 			}
-			c := candidate{i, u, float64(about) + float64(around)/2}
-			if len(emphasised(sentence)) > 0 {
+			c.score = float64(about + around)
+			if len(emphasised(p.text[u.from:u.to])) > 0 {
 				c.score++
+			}
+			if names(p, words) { // "spacing" rather than its relative "space"
+				c.score += 2
 			}
 			own = append(own, c)
 		}
@@ -103,6 +113,24 @@ func candidates(q question, found []passage) []candidate {
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	return out
+}
+
+func names(p *passage, words []string) bool {
+	text := strings.ToLower(p.text + "\n" + p.heading + "\n" + p.path)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
+}
+
+// refersBack reports sentences that cannot be understood without the one before.
+func refersBack(sentence string) bool {
+	if startsWithAny(sentence, "这 那 它 正是 其 所以 因此 但 后来 第三种") {
+		return true
+	}
+	first, _, _ := strings.Cut(strings.ToLower(sentence), " ")
+	switch strings.Trim(first, ",") {
+	case "this", "that", "these", "those", "it", "its", "they", "he", "she", "such", "so", "but", "another", "then", "both":
+		return true
+	}
+	return false
 }
 
 func shared(a, b map[string]bool) (n int) {
@@ -153,47 +181,49 @@ func count(pages []page) counts {
 	return c
 }
 
-// key chooses what is left blank: an emphasised term, a term of the heading, else the rarest term. What the learner named as the
-// topic and what was blank before come last and never; "" when there is nothing.
-func key(sentence, heading string, topic map[string]bool, c counts, used map[string]bool) string {
-	fits := func(k string) bool { return !used[fold(k)] && clear(k) }
-	isTopic := func(k string) bool { return shared(termSet(k), topic) > 0 }
-	var ofTopic string
+// key chooses what is left blank: an emphasised term, a term of the heading, else the rarest term. The topic itself is taken only
+// when there is nothing else, and nothing is asked twice. "": there is no term.
+func key(sentence, heading string, topic map[string]bool, c counts, used []string) string {
+	fits := func(k string) bool {
+		return clear(k) && !slices.ContainsFunc(used, func(u string) bool { return overlap(u, k) })
+	}
 	for _, k := range emphasised(sentence) {
-		switch {
-		case !fits(k):
-		case !isTopic(k):
+		if fits(k) {
 			return k
-		case ofTopic == "":
-			ofTopic = k
 		}
 	}
 	headed := termSet(heading)
-	best, rarity := "", [3]float64{}
+	best, rank := "", [4]int{}
 	eachTerm(sentence, func(t string, at, end int) {
-		k := sentence[at:end]
+		if !c.term(t, sentence[at:end]) {
+			return
+		}
+		k := c.whole(sentence, at, end)
 		if !fits(k) {
 			return
 		}
-		cjk := strings.IndexFunc(k, isCJK) >= 0
-		if !cjk && (utf8.RuneCountInString(k) < 4 || strings.HasSuffix(k, "ly")) || cjk && !c.word(t) {
-			return
+		r := [4]int{flag(!topic[t]), flag(headed[t]), -c.terms[t], len(k)}
+		if at == 0 {
+			r[3] = 0 // a first word is often just a capital letter
 		}
-		if isTopic(k) {
-			if ofTopic == "" {
-				ofTopic = k
-			}
-			return
-		}
-		r := [3]float64{0, -float64(c.terms[t]), float64(len(k))}
-		if headed[t] {
-			r[0] = 1
-		}
-		if best == "" || slices.Compare(r[:], rarity[:]) > 0 {
-			best, rarity = k, r
+		if best == "" || slices.Compare(r[:], rank[:]) > 0 {
+			best, rank = k, r
 		}
 	})
-	return cmp.Or(best, ofTopic)
+	return best
+}
+
+// overlap reports that one answer would give the other away.
+func overlap(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return strings.Contains(a, b) || strings.Contains(b, a)
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // clear reports a key that is a term: with a letter, and not of function words alone.
@@ -201,12 +231,42 @@ func clear(k string) bool {
 	return len(termSet(k)) > 0 && strings.ContainsFunc(k, func(r rune) bool { return isCJK(r) || isWord(r) && (r < '0' || r > '9') })
 }
 
-// word reports a pair of characters that is likely a word: it comes back, and its characters are mostly seen together.
-func (c counts) word(pair string) bool {
-	a, n := utf8.DecodeRuneInString(pair)
-	b, _ := utf8.DecodeRuneInString(pair[n:])
-	together := float64(c.terms[pair])
-	return together >= 2 && together*together >= 0.2*float64(c.runes[a])*float64(c.runes[b])
+// term reports a word or pair of characters that is worth asking for. English verbs and adverbs are left out by their endings. A
+// pair of characters is likely a word when it comes back and one of the two is seldom seen without the other.
+func (c counts) term(t, written string) bool {
+	a, n := utf8.DecodeRuneInString(t)
+	if !isCJK(a) {
+		return utf8.RuneCountInString(written) >= 4 && !endsWithAny(written, "ly ing ed")
+	}
+	b, _ := utf8.DecodeRuneInString(t[n:])
+	together := c.terms[t]
+	return together >= 2 && 2*together > max(c.runes[a], c.runes[b]) && !beside(a) && !beside(b)
+}
+
+// whole extends a pair of characters by those that nearly always stand beside it, to a term of at most four.
+func (c counts) whole(sentence string, at, end int) string {
+	together := c.terms[sentence[at:end]]
+	bound := func(pair string, r rune) bool {
+		return isCJK(r) && !beside(r) && 5*c.terms[pair] >= 4*together && utf8.RuneCountInString(sentence[at:end]) < 4
+	}
+	if first, n := utf8.DecodeRuneInString(sentence[at:]); !isCJK(first) {
+		return sentence[at:end]
+	} else if r, m := utf8.DecodeLastRuneInString(sentence[:at]); bound(sentence[at-m:at+n], r) {
+		at -= m
+	}
+	for {
+		_, n := utf8.DecodeLastRuneInString(sentence[:end])
+		r, m := utf8.DecodeRuneInString(sentence[end:])
+		if !bound(sentence[end-n:end+m], r) {
+			return sentence[at:end]
+		}
+		end += m
+	}
+}
+
+// beside reports characters that are often part of a term, and as often just next to one.
+func beside(r rune) bool {
+	return functionRune(r) || strings.ContainsRune("来起得上下出到去过个次几第每里着们有可等已只些样好自己", r)
 }
 
 // emphasised are the terms between asterisks or underscores.
@@ -240,8 +300,6 @@ func marker(s string) string {
 	}
 	return ""
 }
-
-func fold(s string) string { return strings.ToLower(s) }
 
 // hide puts a blank in place of every occurrence of key that is a whole word, with the marks of emphasis around it.
 func hide(sentence, key string) string {

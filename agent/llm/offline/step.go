@@ -37,7 +37,7 @@ func next(req *llm.Request) []llm.Block {
 	searches, reads := results(open)
 	id := lastID(req.Messages)
 	switch {
-	case q.query == "" && !q.quiz:
+	case !strings.ContainsFunc(q.query, func(r rune) bool { return isCJK(r) || isWord(r) }) && !q.quiz:
 		return say(q, noWords(q))
 	case !offered(searchTool):
 		return say(q, noSearch(q))

@@ -30,7 +30,7 @@ func say(q question, body string) []llm.Block {
 }
 
 func noWords(q question) string {
-	return q.in("There are no words to search for. Ask with the words that your notes use.", "没有可以查找的词。请用你笔记里的词来提问。")
+	return q.in("The question has no words to search for. Ask with words that your notes use.", "这个问题里没有可以查找的词。请用你笔记里的词来提问。")
 }
 
 func noSearch(q question) string {
@@ -45,7 +45,14 @@ func found(q question, n int) string {
 	return q.in("The passages of your files that fit best, the best first:", "你的文件里最相关的原文，最相关的在前：")
 }
 
+func unmentioned(q question, words []string) string {
+	return fmt.Sprintf(q.in("Not mentioned there: %s.", "其中没有提到：%s。"), strings.Join(words, q.in(", ", "、")))
+}
+
 func nothing(q question) string {
+	if len(q.words) == 0 && !q.quiz {
+		return noWords(q)
+	}
 	if len(q.words) == 0 {
 		return q.in("I found nothing to quote in the text files of this space. Add a note or a text to this folder and ask again.",
 			"这个空间的文本文件里没有可以引用的内容。请先在这个文件夹里添加笔记或资料，再来提问。")

@@ -108,7 +108,7 @@ func contentWords(text string) []string {
 func splitChinese(run string) (rest []string) {
 	start, i := 0, 0
 	flush := func() {
-		if start < i {
+		if strings.ContainsFunc(run[start:i], func(r rune) bool { return !functionRune(r) }) {
 			rest = append(rest, run[start:i])
 		}
 	}
@@ -163,8 +163,8 @@ func functionWord(w string) bool {
 	case "please", "kindly", "tell", "explain", "describe", "say", "says", "show", "give", "know", "think", "want", "like", "need", "mean", "means",
 		"thing", "things", "way", "ways", "lot", "many", "make", "makes", "get", "gets", "really", "actually", "detail", "details", "example",
 		"examples", "elaborate", "continue", "further", "simpler", "shorter", "longer", "briefly", "else", "ok", "okay", "yes", "thanks", "thank",
-		"hello", "hi", "hey", "repa", "something", "anything", "someone", "even", "still", "often", "usually", "always", "never", "rather",
-		"instead", "however", "though", "although", "since", "yet", "ever", "now":
+		"hello", "hi", "hey", "repa", "something", "anything", "someone", "even", "little", "less", "least", "well", "still", "often", "usually", "always", "never", "rather",
+		"cannot", "somebody", "everybody", "nobody", "others", "another", "instead", "however", "though", "although", "since", "yet", "ever", "now":
 		return true
 	}
 	return false

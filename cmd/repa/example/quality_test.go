@@ -2,13 +2,12 @@ package example_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -27,8 +26,8 @@ type learner struct {
 	t       *testing.T
 	dir     string
 	tools   []tool.Tool
-	mu      sync.Mutex
 	history []llm.Message
+	steer   []string
 }
 
 func newLearner(t *testing.T) *learner {
@@ -76,8 +75,6 @@ func (s searcher) Search(ctx context.Context, query string, limit int) ([]tool.M
 
 // Append implements agent.Recorder.
 func (l *learner) Append(_ context.Context, records []agent.Record) (ids []string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, r := range records {
 		l.history = append(l.history, r.Message)
 		ids = append(ids, strconv.Itoa(len(l.history)))
@@ -90,7 +87,7 @@ func (l *learner) ask(question string) string {
 	l.t.Helper()
 	r := agent.Run(l.t.Context(), agent.Config{
 		Provider: offline.New(), Model: "offline", Recorder: l, Tools: l.tools, History: l.history,
-		Prompt: []agent.Incoming{{Message: llm.Message{Role: llm.RoleUser, Content: []llm.Block{{Type: llm.BlockText, Text: question}}}}},
+		Prompt: []agent.Incoming{{Message: said(question)}}, Inbox: l,
 	})
 	if r.Status != agent.Completed || r.Usage != (llm.Usage{}) {
 		l.t.Fatalf("%q ended %s with %v, usage %+v", question, r.Status, r.Err, r.Usage)
@@ -153,15 +150,127 @@ func TestQuestionsOfLearners(t *testing.T) {
 		t.Run(c.question, func(t *testing.T) {
 			l := newLearner(t)
 			answer := l.ask(c.question)
-			if os.Getenv("SHOW") != "" {
-				for _, m := range l.history {
-					fmt.Println(m.Role, m.Text(), m.ToolCalls())
-				}
-			}
 			got := l.citations(answer)
 			if len(got) == 0 || got[0].path != c.path && (len(got) < 2 || got[1].path != c.path) {
 				t.Errorf("quoted %+v", got)
 			}
 		})
 	}
+}
+
+func TestSpacingFirst(t *testing.T) {
+	l := newLearner(t)
+	got := l.citations(l.ask("Why does spacing practice help?"))
+	if len(got) == 0 || got[0].path != "memory/spacing.md" || !strings.Contains(got[0].quote, "That effort is what strengthens the memory.") {
+		t.Errorf("quoted %+v", got)
+	}
+}
+
+// A file that was written a moment ago is found, and its only answer is quoted from exactly its line.
+func TestFreshFile(t *testing.T) {
+	for _, c := range []struct{ file, text, question, quote, place string }{
+		{"trips/lisbon.md", "# Lisbon\n\nBooked in May.\n\nThe funicular to the castle costs\nfour euros and runs until midnight.\n", "What does the funicular cost?",
+			"The funicular to the castle costs four euros and runs until midnight.", "trips/lisbon.md:5"},
+		{"化学/催化剂.md", "# 催化剂\n\n- 加快反应\n- 二氧化锰能让双氧水很快放出氧气，自身质量不变。\n", "双氧水里加什么会很快冒出氧气？",
+			"二氧化锰能让双氧水很快放出氧气，自身质量不变。", "化学/催化剂.md:4"},
+	} {
+		l := newLearner(t)
+		l.ask("Why does spacing practice help?")
+		l.write(c.file, c.text)
+		answer := l.ask(c.question)
+		got := l.citations(answer)
+		if len(got) == 0 || got[0].quote != c.quote || got[0].path+":"+strconv.Itoa(got[0].line) != c.place {
+			t.Errorf("%s quoted %+v\n%s", c.question, got, answer)
+		}
+	}
+}
+
+func (l *learner) write(name, text string) {
+	l.t.Helper()
+	file := filepath.Join(l.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func TestQuizzes(t *testing.T) {
+	for _, c := range []struct{ wish, path, answers string }{
+		{"Quiz me on spacing", "memory/spacing.md", "Answers:"},
+		{"Give me some practice questions about interleaving", "practice/interleaving.md", "Answers:"},
+		{"考考我间隔复习", "记忆/间隔复习.md", "答案："},
+		{"给我出三道关于反馈的填空题", "学习/目标与反馈.md", "答案："},
+		{"quiz me on everything", "", "Answers:"},
+		{"用整个文件夹考考我", "", "答案："},
+	} {
+		t.Run(c.wish, func(t *testing.T) {
+			l := newLearner(t)
+			answer := l.ask(c.wish)
+			got := l.citations(answer)
+			questions, answers, _ := strings.Cut(answer, c.answers)
+			keys := numbered.FindAllStringSubmatch(answers, -1)
+			if len(got) < 3 || len(got) > 5 || len(keys) != len(got) {
+				t.Fatalf("%d questions, %d answers in %s", len(got), len(keys), answer)
+			}
+			about := 0
+			for i, q := range got {
+				if !strings.Contains(q.quote, "____") {
+					t.Errorf("%q has no blank", q.quote)
+				}
+				if !l.holds(q, keys[i][1]) {
+					t.Errorf("%q is not what %s:%d leaves blank in %q", keys[i][1], q.path, q.line, q.quote)
+				}
+				if q.path == c.path {
+					about++
+				}
+			}
+			if c.path != "" && 2*about <= len(got) {
+				t.Errorf("%d of %d questions are from %s:\n%s", about, len(got), c.path, questions)
+			}
+		})
+	}
+}
+
+var numbered = regexp.MustCompile(`(?m)^\d+\. (.+)$`)
+
+// holds reports that the quotation with the key in its blanks stands at its place, line breaks and emphasis aside.
+func (l *learner) holds(c citation, key string) bool {
+	l.t.Helper()
+	data, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(c.path)))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")[c.line-1:]
+	plain := func(s string) string {
+		return strings.ToLower(strings.NewReplacer(" ", "", "\n", "", "*", "").Replace(s))
+	}
+	return strings.Contains(plain(strings.Join(lines, "\n")), plain(strings.ReplaceAll(c.quote, "____", key)))
+}
+
+// A steering message while the search runs is answered together with the question.
+func TestSteering(t *testing.T) {
+	l := newLearner(t)
+	l.steer = []string{"I mean with a yellow marker pen, highlighting"}
+	got := l.citations(l.ask("Does it help to mark a text?"))
+	if len(got) == 0 || got[0].path != "practice/retrieval.md" || !strings.Contains(got[0].quote, "yellow") {
+		t.Errorf("quoted %+v", got)
+	}
+}
+
+// Steering implements agent.Inbox: it gives what was typed once the model has begun.
+func (l *learner) Steering(context.Context) (in []agent.Incoming) {
+	if n := len(l.history); n == 0 || l.history[n-1].Role != llm.RoleToolResult {
+		return nil
+	}
+	for _, text := range l.steer {
+		in = append(in, agent.Incoming{Message: said(text)})
+	}
+	l.steer = nil
+	return in
+}
+
+// FollowUps implements agent.Inbox.
+func (l *learner) FollowUps(context.Context) []agent.Incoming { return nil }
+
+func said(text string) llm.Message {
+	return llm.Message{Role: llm.RoleUser, Content: []llm.Block{{Type: llm.BlockText, Text: text}}}
 }
