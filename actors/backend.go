@@ -13,6 +13,7 @@ import (
 
 	"github.com/repa-app/repa/actors/engine"
 	"github.com/repa-app/repa/actors/feed"
+	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/rpc"
 	"github.com/repa-app/repa/protocol/server"
@@ -34,6 +35,8 @@ type Options struct {
 	IdleExit         time.Duration // 0: 60 s, so that the next command finds it running
 	SessionIdle      time.Duration // 0: 5 minutes; after that a session is unloaded
 	MaxTurns         int           // of one run; 0: the agent's default
+	// Default is the model of a submission that names none; the zero value is the built-in one.
+	Default connection.Bound
 }
 
 const (
@@ -68,6 +71,9 @@ func New(opts Options) (*Backend, error) {
 	}
 	if opts.SessionIdle == 0 {
 		opts.SessionIdle = unloadAfter
+	}
+	if opts.Default.Model == "" {
+		opts.Default = connection.Bound{Lent: connection.Offline(), Model: connection.OfflineModel}
 	}
 	b := &Backend{opts: opts, log: opts.Log, system: engine.NewSystem(opts.Log), quit: make(chan struct{})}
 	b.id = string(b.newID())

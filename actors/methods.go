@@ -168,15 +168,14 @@ func (b *Backend) submit(ctx context.Context, host protocol.ID, p protocol.Submi
 	})
 }
 
-// bind resolves the model of a submission. Without a selection it is the built-in one.
+// bind resolves the model of a submission.
 func (b *Backend) bind(ctx context.Context, host protocol.ID, p protocol.Submit) (connection.Bound, error) {
-	id, model := protocol.ID(connection.Builtin), connection.OfflineModel
-	if p.Selection != nil && p.Selection.Model != nil {
-		id, model = p.Selection.Model.ConnectionID, p.Selection.Model.ID
+	if p.Selection == nil || p.Selection.Model == nil {
+		return b.opts.Default, nil
 	}
-	lent, err := b.connection(ctx, host, id)
+	lent, err := b.connection(ctx, host, p.Selection.Model.ConnectionID)
 	if err != nil {
 		return connection.Bound{}, err
 	}
-	return lent.Bind(model)
+	return lent.Bind(p.Selection.Model.ID)
 }

@@ -46,7 +46,7 @@ func (f spaceFiles) Write(ctx context.Context, path, text string, base *string) 
 }
 
 // Edit implements tool.Editor.
-func (f spaceFiles) Edit(ctx context.Context, path string, edits []tool.Replacement) (tool.Change, error) {
+func (f spaceFiles) Edit(ctx context.Context, path string, edits []tool.Edit) (tool.Change, error) {
 	converted := make([]space.Edit, len(edits))
 	for i, e := range edits {
 		converted[i] = space.Edit(e)

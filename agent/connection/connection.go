@@ -140,17 +140,34 @@ func (b Bound) Open(httpClient *http.Client) llm.Provider {
 	case Google:
 		return google.New(google.Options{BaseURL: b.BaseURL, APIKey: b.secret, HTTPClient: httpClient})
 	case Ollama:
-		base := b.BaseURL
-		if base == "" {
-			base = "http://127.0.0.1:11434"
-		}
-		base = strings.TrimRight(base, "/")
-		if !strings.HasSuffix(base, "/v1") {
-			base += "/v1"
-		}
-		return openai.New(openai.Options{BaseURL: base, Provider: string(Ollama), HTTPClient: httpClient})
+		return openai.New(openai.Options{BaseURL: b.endpoint(), Provider: string(Ollama), HTTPClient: httpClient})
 	}
 	return offline.New()
+}
+
+// defaultOllama is where an Ollama server listens when nothing else is said.
+const defaultOllama = "http://127.0.0.1:11434"
+
+// endpoint is the base address of the wire format.
+func (l Lent) endpoint() string {
+	base := l.BaseURL
+	switch {
+	case l.Provider == Ollama:
+		if base == "" {
+			base = defaultOllama
+		}
+		if base = strings.TrimRight(base, "/"); !strings.HasSuffix(base, "/v1") {
+			base += "/v1"
+		}
+	case base != "":
+	case l.Provider == OpenAI:
+		base = openai.DefaultBaseURL
+	case l.Provider == Anthropic:
+		base = anthropic.DefaultBaseURL
+	case l.Provider == Google:
+		base = google.DefaultBaseURL
+	}
+	return base
 }
 
 // NotFound is the error for an id that names no connection of this host.

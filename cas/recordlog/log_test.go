@@ -273,6 +273,32 @@ func TestFlippedBits(t *testing.T) {
 	t.Logf("%d bits flipped", n)
 }
 
+func TestCheckChangesNothing(t *testing.T) {
+	disk := written(t, "one", "two")
+	f, err := disk.OpenFile(segment, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(info.Size()-1), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if records, torn, err := recordlog.Check(disk); records != 1 || torn != 22 || err != nil {
+			t.Errorf("%d records, %d torn, %v", records, torn, err)
+		}
+	}
+	var damage *recordlog.DamageError
+	disk = written(t, "one", "two")
+	disk.Flip(segment, 20, 0)
+	if _, _, err := recordlog.Check(disk); !errors.As(err, &damage) {
+		t.Error(err)
+	}
+}
+
 func TestMissingSegmentIsDamage(t *testing.T) {
 	disk := crashfs.New()
 	l, _, _, err := open(disk, 20)

@@ -1,0 +1,39 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// detach lets a process live on when the command that started it ends or its terminal is closed.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
+
+// private reports whether only the owner has rights.
+func private(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
+
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && (err == nil || err == syscall.EPERM)
+}
+
+// freeDisk returns the bytes that the user may still write where path is.
+func freeDisk(path string) (uint64, bool) {
+	var s unix.Statfs_t
+	if unix.Statfs(path, &s) != nil {
+		return 0, false
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), true
+}
+
+var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
