@@ -3,6 +3,8 @@ package offline
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -65,7 +67,7 @@ func unread(hits []hit, reads []result) (found []passage) {
 	return found
 }
 
-// scored is a passage with how well it answers, and where its quotation begins.
+// scored is a passage with how well it answers.
 type scored struct {
 	passage
 	score float64
@@ -74,29 +76,27 @@ type scored struct {
 // rank orders passages: by the part of the question's terms in them, less for terms in the heading and the path, and by the place
 // that search gave to their lines. Equal ones keep the order of search.
 func rank(q question, hits []hit, found []passage) []scored {
-	terms := termSet(q.query)
-	present := map[string]bool{} // the question's terms that stand anywhere: only these can tell passages apart
+	inside, above := make([]map[string]bool, len(found)), make([]map[string]bool, len(found))
 	for i := range found {
-		for t := range termSet(found[i].text + "\n" + found[i].heading + "\n" + found[i].path) {
-			if terms[t] {
-				present[t] = true
-			}
-		}
+		inside[i], above[i] = termSet(found[i].text), found[i].above()
 	}
+	weights := weigh(termSet(q.query), inside, above)
 	out := make([]scored, 0, len(found))
 	for i := range found {
-		p := &found[i]
-		own, around := termSet(p.text), termSet(p.heading+"\n"+p.path)
-		score := 0.0
-		for t := range present {
+		p, own, around := &found[i], inside[i], above[i]
+		score, total := 0.0, 0.0
+		for _, w := range weights {
+			total += w.weight
 			switch {
-			case own[t]:
-				score++
-			case around[t]:
-				score += 0.7
+			case own[w.term]:
+				score += w.weight
+			case around[w.term]:
+				score += 0.7 * w.weight
 			}
 		}
-		score /= float64(max(1, len(present)))
+		if total > 0 {
+			score /= total
+		}
 		score += searched(p, i, hits, found)
 		if p.kind == markup || strings.HasSuffix(p.text, "?") || strings.HasSuffix(p.text, "\uff1f") {
 			score /= 4 // tags and links are seldom what the learner wants to read, and a question answers none
@@ -106,6 +106,33 @@ func rank(q question, hits []hit, found []passage) []scored {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	return out
+}
+
+// weighted is a term of the question. Weights are kept in order, so that sums are the same each time.
+type weighted struct {
+	term   string
+	weight float64
+}
+
+// weigh gives the question's terms that stand anywhere, as only these tell passages apart, a weight that falls with the number of
+// passages that hold them.
+func weigh(terms map[string]bool, inside, above []map[string]bool) (out []weighted) {
+	in, anywhere := map[string]int{}, map[string]bool{}
+	for i := range inside {
+		for t := range terms {
+			if inside[i][t] {
+				in[t]++
+			}
+			anywhere[t] = anywhere[t] || inside[i][t] || above[i][t]
+		}
+	}
+	for t := range terms {
+		if anywhere[t] {
+			out = append(out, weighted{t, 1 / (1 + math.Log(float64(max(1, in[t]))))})
+		}
+	}
+	slices.SortFunc(out, func(a, b weighted) int { return strings.Compare(a.term, b.term) })
 	return out
 }
 
@@ -146,13 +173,13 @@ func quotations(q question, ranked []scored) string {
 func missing(q question, quoted []scored) string {
 	seen := map[string]bool{}
 	for _, s := range quoted {
-		for t := range termSet(s.text + "\n" + s.heading + "\n" + s.path) {
-			seen[t] = true
+		for _, terms := range []map[string]bool{termSet(s.text), s.above()} {
+			maps.Copy(seen, terms)
 		}
 	}
 	var absent []string
 	for _, w := range q.words {
-		if shared(termSet(w), seen) == 0 {
+		if terms := termSet(w); len(terms) > 0 && shared(terms, seen) == 0 {
 			absent = append(absent, w)
 		}
 	}
@@ -167,29 +194,25 @@ func quote(p *passage, terms map[string]bool) (text string, line int) {
 	if utf8.RuneCountInString(p.text) <= maxQuote {
 		return p.text, p.lineAt(0)
 	}
-	best, most := unit{0, len(p.text)}, -1
-	for _, u := range p.units() {
-		n := 0
-		for t := range termSet(p.text[u.from:u.to]) {
-			if terms[t] {
-				n++
-			}
-		}
-		if n > most {
-			best, most = u, n
+	units := p.units()
+	best, most := 0, -1
+	for i, u := range units {
+		if n := shared(terms, termSet(p.text[u.from:u.to])); n > most {
+			best, most = i, n
 		}
 	}
-	end := best.to
-	for _, u := range p.units() {
-		if u.from >= best.from && utf8.RuneCountInString(p.text[best.from:u.to]) <= maxQuote {
-			end = max(end, u.to)
+	from, end := units[best].from, units[best].to
+	for _, u := range units[best+1:] {
+		if utf8.RuneCountInString(p.text[from:u.to]) > maxQuote {
+			break
 		}
+		end = u.to
 	}
-	text = cut(p.text[best.from:end], maxQuote)
+	text = cut(p.text[from:end], maxQuote)
 	if end < len(p.text) && !strings.HasSuffix(text, "…") {
 		text += " …"
 	}
-	return text, p.lineAt(best.from)
+	return text, p.lineAt(from)
 }
 
 func blockquote(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") }

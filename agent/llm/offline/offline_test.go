@@ -2,11 +2,13 @@ package offline_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -255,7 +257,7 @@ func TestQuery(t *testing.T) {
 	yes := true
 	stopped := llm.Message{Role: llm.RoleToolResult, ToolCallID: "offline-1", ToolName: "search", IsError: &yes, Content: user("Operation aborted").Content}
 	found := llm.Message{Role: llm.RoleToolResult, ToolCallID: "offline-1", ToolName: "search", Content: user("a.md:1: x").Content}
-	summary := user("The earlier part:\n<summary>\nprimes\n</summary>")
+	summary := user("The earlier part was:\n\n<summary>\nprimes\n</summary>")
 	for _, c := range []struct {
 		name, want string
 		messages   []llm.Message
@@ -274,6 +276,8 @@ func TestQuery(t *testing.T) {
 		{"Chinese, more", "什么是素数？ 再详细一点", []llm.Message{user("什么是素数？"), said, user("再详细一点")}},
 		{"nothing before", "Why?", []llm.Message{user("Why?")}},
 		{"a summary is no question", "Why?", []llm.Message{summary, user("Why?")}},
+		{"a question about tags", "What does <summary> do in HTML?", []llm.Message{user("What does <summary> do in HTML?")}},
+		{"selected", "What are primes?", []llm.Message{user("What are primes?\n\nSelected text from a.md:\n\nCubes.")}},
 		{"attached", "What are primes?", []llm.Message{user("What are primes?\n\nAttached text (stdin):\nCubes.")}},
 		{"only the attachment has words", "Cubes are solid.", []llm.Message{user("What is this?\n\nAttached text (stdin):\nCubes are solid.")}},
 		{"only an attachment", "Cubes are solid.", []llm.Message{user("Attached text (stdin):\nCubes are solid.")}},
@@ -282,7 +286,11 @@ func TestQuery(t *testing.T) {
 		{"a Chinese quiz of everything", "的", []llm.Message{user("考考我所有笔记")}},
 		{"long", strings.Repeat("ab ", 133) + "a", []llm.Message{user(strings.Repeat("ab ", 500))}},
 	} {
-		if got, want := first(t, c.messages...), fmt.Sprintf(`{"limit":40,"query":%q}`, c.want); got != want {
+		want, err := json.Marshal(map[string]any{"limit": 40, "query": c.want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := first(t, c.messages...); got != string(want) {
 			t.Errorf("%s: %s, want %s", c.name, got, want)
 		}
 	}
@@ -367,4 +375,49 @@ func calls() llm.Message {
 
 func results(search string) llm.Message {
 	return llm.Message{Role: llm.RoleToolResult, ToolCallID: "offline-1", ToolName: "search", Content: user(search).Content}
+}
+
+// Of a long passage the sentences about the question are quoted, with the line on which they begin.
+func TestLongPassages(t *testing.T) {
+	filler := strings.Repeat("Nothing of note stands in this sentence here. ", 12)
+	for _, c := range []struct{ name, text, begins, place string }{
+		{"a paragraph", filler + "\nMore of it. A zebra\nhas stripes. " + filler, "> A zebra has stripes. Nothing", "long.md:2"},
+		{"at the end", filler + "\n" + filler + "\nThe zebra ends it.", "> The zebra ends it.\n", "long.md:3"},
+		{"data without full stops", strings.Repeat("a,b,c,d,e,f\n", 100) + "zebra,1,2\n" + strings.Repeat("a,b,c,d,e,f\n", 50), "> zebra,1,2 a,b,c", "long.md:101"},
+		{"one endless line", "zebra " + strings.Repeat("word ", 500), "> zebra word word", "long.md:1"},
+		{"a Chinese paragraph", strings.Repeat("这句话与问题无关。", 60) + "\n斑马zebra有条纹。", "> 斑马zebra有条纹。", "long.md:2"},
+		{"abbreviations", filler + filler + "See e.g. the zebra by Dr. Brown. " + filler, "> See e.g. the zebra by Dr. Brown. Nothing", "long.md:1"},
+		{"a code block", "```\nx\nzebra := 1\n  y\n```", "> x\n> zebra := 1\n>   y\n", "long.md:2"},
+		{"a heading by underline", "The zebra\n=========\n\nIt has stripes.", "> It has stripes.", "long.md:4"},
+		{"a quotation", "> The zebra\n> has stripes.\nNot quoted.", "> The zebra has stripes.\n", "long.md:1"},
+		{"a number list", "1. one\n2) the zebra\n   has stripes\n3. three", "> the zebra has stripes\n", "long.md:2"},
+		{"CRLF", "x\r\n\r\nThe zebra\r\nhas stripes.\r\n", "> The zebra has stripes.\n", "long.md:3"},
+	} {
+		s := newSession(t, all(&folder{files: map[string]string{"long.md": c.text}}))
+		answer := s.ask("zebra")
+		_, quoted, _ := strings.Cut(answer, "\n\n")
+		if !strings.HasPrefix(quoted, c.begins) || !strings.Contains(quoted, "\n\n— "+c.place+"\n") {
+			t.Errorf("%s: %s", c.name, answer)
+		}
+		if first, _, _ := strings.Cut(quoted, "\n\n—"); utf8.RuneCountInString(first) > 490 {
+			t.Errorf("%s: a quotation of %d characters", c.name, utf8.RuneCountInString(first))
+		}
+	}
+}
+
+// A request with all that three reads can show, and a message of megabytes, is answered without delay that grows with it.
+func BenchmarkStream(b *testing.B) {
+	page := ""
+	for i := range 900 {
+		page += fmt.Sprintf("%5d\tPrimes are numbers. 素数只有两个因数。\n", i+1)
+	}
+	messages := []llm.Message{user("What are primes? 素数？" + strings.Repeat(" and 什么是合数", 100_000)), calls(), results("a.md:1: primes")}
+	for range 3 {
+		messages = append(messages, llm.Message{Role: llm.RoleToolResult, ToolCallID: "offline-2", ToolName: "read", Content: user(page).Content})
+	}
+	for b.Loop() {
+		if _, err := offline.New().Stream(b.Context(), &llm.Request{Messages: messages, Tools: []llm.ToolSpec{{Name: "search"}}}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -43,6 +43,9 @@ func (p *passage) holds(line int) bool {
 	return len(p.marks) > 0 && p.marks[0].line <= line && line <= p.marks[len(p.marks)-1].line
 }
 
+// above are the terms that say what the passage is about without being part of it.
+func (p *passage) above() map[string]bool { return termSet(p.heading + "\n" + p.path) }
+
 func (p *passage) add(text string, line int) {
 	if p.text != "" {
 		last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(p.text, "*_"))
@@ -204,19 +207,32 @@ func lineKind(text string) kind {
 	return prose
 }
 
+// longUnit is the length, in bytes, from which a run of lines without a full stop is data rather than a sentence.
+const longUnit = 600
+
 // unit is a sentence of a passage, from..to in its text.
 type unit struct{ from, to int }
 
-// units parts a passage into sentences. Code and tables are parted at their lines.
+// units parts a passage into sentences. Code and what is too long for a sentence are parted at their lines.
 func (p *passage) units() (out []unit) {
 	start := 0
-	add := func(end int) {
+	one := func(end int) {
 		from := start + len(p.text[start:end]) - len(strings.TrimLeft(p.text[start:end], " \n"))
 		to := from + len(strings.TrimRight(p.text[from:end], " \n"))
 		if from < to {
 			out = append(out, unit{from, to})
 		}
 		start = end
+	}
+	add := func(end int) {
+		if end-start > longUnit {
+			for _, m := range p.marks {
+				if m.at > start && m.at < end {
+					one(m.at)
+				}
+			}
+		}
+		one(end)
 	}
 	for i, r := range p.text {
 		end := i + utf8.RuneLen(r)

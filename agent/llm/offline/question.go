@@ -2,6 +2,7 @@ package offline
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/repa-app/repa/agent/llm"
 )
@@ -9,6 +10,8 @@ import (
 const (
 	// maxQuery bounds what is searched for, in characters: search looks at 64 terms, and a pasted page is no query.
 	maxQuery = 400
+	// maxSaid bounds what is looked at of one message, in bytes: what a learner types; the rest is pasted material.
+	maxSaid = 4 << 10
 	// abortedResult is what a tool result says when its run was stopped: what was asked before it is no longer waiting.
 	abortedResult = "Operation aborted"
 )
@@ -40,8 +43,8 @@ func asked(messages []llm.Message) (q question, open []llm.Message) {
 	for i := first; i <= last; i++ {
 		if isQuestion(&messages[i]) {
 			text, attachment := splitAttachment(messages[i].Text())
-			said = append(said, text)
-			attachments = append(attachments, attachment)
+			said = append(said, clip(text))
+			attachments = append(attachments, clip(attachment))
 		}
 	}
 	attachment := strings.TrimSpace(strings.Join(attachments, "\n"))
@@ -57,8 +60,7 @@ func asked(messages []llm.Message) (q question, open []llm.Message) {
 		}
 	}
 	q.query = strings.TrimSpace(strings.Join(said, "\n"))
-	subject := contentWords(q.query)
-	switch {
+	switch subject := contentWords(q.query); {
 	case len(subject) == 0 && attachment != "":
 		q.query = attachment
 	case whole && len(subject) == 0:
@@ -85,9 +87,13 @@ func lastUser(messages []llm.Message) int {
 	return -1
 }
 
-// isQuestion leaves out the summaries that stand for earlier messages.
+// isQuestion leaves out the summaries that stand for earlier messages: a sentence about them, then the summary between tags.
 func isQuestion(m *llm.Message) bool {
-	return m.Role == llm.RoleUser && !strings.Contains(m.Text(), "<summary>")
+	if m.Role != llm.RoleUser {
+		return false
+	}
+	text := strings.TrimSpace(m.Text())
+	return !strings.HasSuffix(text, "</summary>") || !strings.Contains(text, ":\n\n<summary>\n")
 }
 
 // finishes reports messages after which nothing that was asked before is waiting.
@@ -108,6 +114,7 @@ func previous(messages []llm.Message) string {
 			continue
 		}
 		text, _ := splitAttachment(messages[i].Text())
+		text = clip(text)
 		if w, quiz := quizWish(text); quiz {
 			text = w.topic
 		}
@@ -118,16 +125,28 @@ func previous(messages []llm.Message) string {
 	return ""
 }
 
-// splitAttachment parts a message at the line that announces attached text.
+// splitAttachment parts a message at the line that announces attached or selected text, such as "Attached text (stdin):".
 func splitAttachment(text string) (question, attachment string) {
 	at := 0
 	for line := range strings.Lines(text) {
 		l := strings.TrimSpace(line)
-		announces := strings.HasPrefix(l, "Attached text") || strings.HasPrefix(l, "附加文本") || strings.HasPrefix(l, "附件")
+		announces := startsWithAny(l, "Attached Selected 附加文本 附件")
 		if announces && (strings.HasSuffix(l, ":") || strings.HasSuffix(l, "\uff1a")) {
 			return text[:at], text[at+len(line):]
 		}
 		at += len(line)
 	}
 	return text, ""
+}
+
+// clip is the beginning of a text, in whole characters.
+func clip(text string) string {
+	if len(text) <= maxSaid {
+		return text
+	}
+	end := maxSaid
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

@@ -32,20 +32,20 @@ type cloze struct {
 
 // quiz makes fill-in-the-blank questions of sentences about the topic.
 func quiz(q question, pages []page, found []passage) string {
-	counts := count(pages)
+	often := count(pages)
 	topic := termSet(q.query)
 	var made []cloze
 	var used []string
 	for _, c := range candidates(q.words, topic, found) {
 		p := &found[c.passage]
 		sentence := p.text[c.sentence.from:c.sentence.to]
-		key := key(sentence, p.heading, topic, counts, used)
-		if key == "" {
+		term := key(sentence, p.heading, topic, often, used)
+		if term == "" {
 			continue
 		}
-		used = append(used, key)
-		text := hide(p.text[c.from:c.sentence.to], key)
-		made = append(made, cloze{c.passage, text, key, place(p.path, p.lineAt(c.from))})
+		used = append(used, term)
+		text := hide(p.text[c.from:c.sentence.to], term)
+		made = append(made, cloze{c.passage, text, term, place(p.path, p.lineAt(c.from))})
 		if len(made) == maxClozes {
 			break
 		}
@@ -58,7 +58,7 @@ func quiz(q question, pages []page, found []passage) string {
 }
 
 func clozes(q question, made []cloze) string {
-	parts := []string{fewer(q, len(made))}
+	parts := []string{introduce(q, len(made))}
 	answers := []string{q.in("Answers:", "答案："), ""}
 	for i, c := range made {
 		parts = append(parts, fmt.Sprintf("%d. > %s\n\n   — %s", i+1, c.text, c.place))
@@ -84,7 +84,7 @@ func candidates(words []string, topic map[string]bool, found []passage) []candid
 		if p.kind != prose {
 			continue
 		}
-		around := shared(topic, termSet(p.heading+"\n"+p.path))
+		around := shared(topic, p.above())
 		units := p.units()
 		var own []candidate
 		for n, u := range units {
@@ -115,6 +115,7 @@ func candidates(words []string, topic map[string]bool, found []passage) []candid
 	return out
 }
 
+// names reports that the passage or what stands above it holds one of the words as it was asked for.
 func names(p *passage, words []string) bool {
 	text := strings.ToLower(p.text + "\n" + p.heading + "\n" + p.path)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
@@ -122,7 +123,7 @@ func names(p *passage, words []string) bool {
 
 // refersBack reports sentences that cannot be understood without the one before.
 func refersBack(sentence string) bool {
-	if startsWithAny(sentence, "这 那 它 正是 其 所以 因此 但 后来 第三种") {
+	if startsWithAny(sentence, "这 那 它 正是 其 所以 因此 但 后来") {
 		return true
 	}
 	first, _, _ := strings.Cut(strings.ToLower(sentence), " ")
@@ -185,7 +186,7 @@ func count(pages []page) counts {
 // when there is nothing else, and nothing is asked twice. "": there is no term.
 func key(sentence, heading string, topic map[string]bool, c counts, used []string) string {
 	fits := func(k string) bool {
-		return clear(k) && !slices.ContainsFunc(used, func(u string) bool { return overlap(u, k) })
+		return isTerm(k) && !slices.ContainsFunc(used, func(u string) bool { return overlap(u, k) })
 	}
 	for _, k := range emphasised(sentence) {
 		if fits(k) {
@@ -226,8 +227,8 @@ func flag(b bool) int {
 	return 0
 }
 
-// clear reports a key that is a term: with a letter, and not of function words alone.
-func clear(k string) bool {
+// isTerm reports a key that is a term: with a letter, and not of function words alone.
+func isTerm(k string) bool {
 	return len(termSet(k)) > 0 && strings.ContainsFunc(k, func(r rune) bool { return isCJK(r) || isWord(r) && (r < '0' || r > '9') })
 }
 
@@ -266,7 +267,7 @@ func (c counts) whole(sentence string, at, end int) string {
 
 // beside reports characters that are often part of a term, and as often just next to one.
 func beside(r rune) bool {
-	return functionRune(r) || strings.ContainsRune("来起得上下出到去过个次几第每里着们有可等已只些样好自己", r)
+	return functionRune(r) || strings.ContainsRune("在和与就都也很为把被让给从而或及但又还不没更最比会能要想请一来起得上下出到去过个次几第每里着们有可等已只些样好自己", r)
 }
 
 // emphasised are the terms between asterisks or underscores.

@@ -82,7 +82,7 @@ func failures(q question, searches, reads []result) (out []string) {
 	return out
 }
 
-func fewer(q question, n int) string {
+func introduce(q question, n int) string {
 	intro := q.in("Fill in the blanks; the sentences are from your files, the answers at the end.", "填空题：句子都出自你的文件，答案在最后。")
 	if n < minClozes {
 		intro += " " + q.in("I found no more sentences that make good questions.", "没有找到更多适合出题的句子。")

@@ -130,7 +130,7 @@ func splitChinese(run string) (rest []string) {
 // functionPhrases are Chinese phrases without a subject of their own, longest first where one begins another.
 const functionPhrases = `什么时候 是什么 为什么 怎么样 怎么办 能不能 可不可以 有没有 是不是 想知道 举个例子 举例子 详细一点 有什么 什么 怎么 怎样 如何 哪些 哪个 哪里 哪种
 多少 是否 可以 能否 没有 一下 我们 你们 他们 它们 这个 那个 这些 那些 这里 那里 请问 请 解释 说明 告诉 关于 以及 因为 所以 就是 还是 或者 而且 但是 为何 一个
-给我 帮我 我想 知道 应该 需要 有用 作用 吗 呢 吧 啊 的 了 是 在 和 与 我 你 他 她 它 这 那 就 都 也 很 详细 具体 例子 举例 继续 更多 展开 再说 多说 再讲 然后 接着 另外 还有
+给我 帮我 我想 知道 应该 需要 有用 作用 吗 呢 吧 啊 的 了 是 在 和 与 我 你 他 她 它 这 那 也 很 详细 具体 例子 举例 继续 更多 展开 再说 多说 再讲 然后 接着 另外 还有
 讲讲 说说 谈谈 讲一讲 说一说 介绍 一点 一些 一遍 不懂 意思 谢谢 好的 有关 相关 方面 内容`
 
 // functionPhrase is the length of the function phrase that s begins with; 0: none.
@@ -143,9 +143,9 @@ func functionPhrase(s string) (n int) {
 	return n
 }
 
-// functionRune reports characters that are seldom part of a Chinese term and often beside one.
+// functionRune reports characters that are hardly ever part of a Chinese term.
 func functionRune(r rune) bool {
-	return strings.ContainsRune("的了吗呢吧啊是在和与我你他她它这那就都也很什么为怎哪把被让给从而或及但再又还不没更最比会能要想请一", r)
+	return strings.ContainsRune("的了吗呢吧啊是再我你他她它这那么什怎哪", r)
 }
 
 // functionWord reports English words that carry no subject: those that ask, point, connect or ask for more. Lower case.
@@ -164,7 +164,7 @@ func functionWord(w string) bool {
 		"thing", "things", "way", "ways", "lot", "many", "make", "makes", "get", "gets", "really", "actually", "detail", "details", "example",
 		"examples", "elaborate", "continue", "further", "simpler", "shorter", "longer", "briefly", "else", "ok", "okay", "yes", "thanks", "thank",
 		"hello", "hi", "hey", "repa", "something", "anything", "someone", "even", "little", "less", "least", "well", "still", "often", "usually", "always", "never", "rather",
-		"cannot", "somebody", "everybody", "nobody", "others", "another", "instead", "however", "though", "although", "since", "yet", "ever", "now":
+		"good", "bad", "better", "best", "great", "cannot", "somebody", "everybody", "nobody", "others", "another", "instead", "however", "though", "although", "since", "yet", "ever", "now":
 		return true
 	}
 	return false

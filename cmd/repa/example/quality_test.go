@@ -158,6 +158,16 @@ func TestQuestionsOfLearners(t *testing.T) {
 	}
 }
 
+// A relative of the topic's word ("space") does not take the place of the topic.
+func TestQuizKeepsToTheWord(t *testing.T) {
+	l := newLearner(t)
+	for _, c := range l.citations(l.ask("Quiz me on spacing")) {
+		if c.path != "memory/spacing.md" {
+			t.Errorf("%q is from %s", c.quote, c.path)
+		}
+	}
+}
+
 func TestSpacingFirst(t *testing.T) {
 	l := newLearner(t)
 	got := l.citations(l.ask("Why does spacing practice help?"))
@@ -213,8 +223,8 @@ func TestQuizzes(t *testing.T) {
 			}
 			about := 0
 			for i, q := range got {
-				if !strings.Contains(q.quote, "____") {
-					t.Errorf("%q has no blank", q.quote)
+				if !strings.Contains(q.quote, "____") || strings.HasPrefix(q.quote, "这叫做") {
+					t.Errorf("%q has no blank, or cannot be understood alone", q.quote)
 				}
 				if !l.holds(q, keys[i][1]) {
 					t.Errorf("%q is not what %s:%d leaves blank in %q", keys[i][1], q.path, q.line, q.quote)
