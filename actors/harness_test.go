@@ -230,4 +230,3 @@ func TestFrames(t *testing.T) {
 		})
 	}
 }
-

@@ -27,7 +27,8 @@ type chatCommand struct {
 // maxLine bounds one line of input, like a submission.
 const maxLine = maxStdin
 
-// lineMode is a front end that reads lines. One goroutine reads, one follows the run, and mode's own goroutine decides.
+// lineMode is a front end that reads lines. One goroutine reads, one receives the updates of the run; deciding and printing is
+// done in loop's goroutine.
 type lineMode struct {
 	t         *terminal
 	client    *client.Client
@@ -36,15 +37,17 @@ type lineMode struct {
 	selection *protocol.RunSelection
 	prompt    bool // a terminal: show where to write
 
-	run     protocol.ID // "": nothing runs here
-	ended   chan turnEnd
-	running sync.WaitGroup
+	turn      *follower // of the run that is followed; nil: nothing runs here
+	out       *textWatcher
+	unfollow  context.CancelFunc
+	updates   chan news
+	receiving sync.WaitGroup
 }
 
-// turnEnd is how a followed run ended.
-type turnEnd struct {
-	run    protocol.ID
-	record *protocol.Run
+// news is an update of the followed run, or the end of its receiver.
+type news struct {
+	turn   *follower
+	update client.Update
 	err    error
 }
 
@@ -59,7 +62,7 @@ func (c *chatCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer leave(cl)
-	m := &lineMode{t: t, client: cl, space: s, ended: make(chan turnEnd, 1), prompt: term.IsTerminal(int(t.in.Fd()))}
+	m := &lineMode{t: t, client: cl, space: s, updates: make(chan news), out: newTextWatcher(t), prompt: term.IsTerminal(int(t.in.Fd()))}
 	if m.selection, err = t.selectModel(ctx, cl, c.Model); err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (c *chatCommand) Run(ctx context.Context, t *terminal) error {
 
 func (m *lineMode) loop(ctx context.Context) error {
 	follow, stop := context.WithCancel(ctx)
-	defer m.running.Wait()
+	defer m.receiving.Wait()
 	defer stop()
 	lines, readErr := m.read(follow)
 	interrupts := make(chan os.Signal, 1)
@@ -95,10 +98,12 @@ func (m *lineMode) loop(ctx context.Context) error {
 			if leave, err := m.line(follow, line); leave || err != nil {
 				return err
 			}
-		case e := <-m.ended:
-			m.end(e)
+		case n := <-m.updates:
+			if err := m.news(n); err != nil {
+				return err
+			}
 		case <-interrupts:
-			if m.run == "" {
+			if m.turn == nil {
 				return nil
 			}
 			m.cancel(follow)
@@ -130,10 +135,12 @@ func (m *lineMode) drain(ctx context.Context, readErr *error) error {
 	if *readErr != nil && !errors.Is(*readErr, io.EOF) {
 		return *readErr
 	}
-	for m.run != "" {
+	for m.turn != nil {
 		select {
-		case e := <-m.ended:
-			m.end(e)
+		case n := <-m.updates:
+			if err := m.news(n); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -142,7 +149,7 @@ func (m *lineMode) drain(ctx context.Context, readErr *error) error {
 }
 
 func (m *lineMode) ask() {
-	if m.prompt && m.run == "" {
+	if m.prompt && m.turn == nil {
 		fmt.Fprint(m.t.err, "> ")
 	}
 }
@@ -156,7 +163,7 @@ func (m *lineMode) line(ctx context.Context, line string) (leave bool, err error
 		err = m.send(ctx, text)
 	}
 	if err != nil && !fatal(err) {
-		fmt.Fprintln(m.t.err, "repa: "+err.Error())
+		m.complain(err)
 		err = nil
 	}
 	if !leave {
@@ -178,16 +185,16 @@ func (m *lineMode) key() protocol.SessionKey {
 func (m *lineMode) send(ctx context.Context, text string) error {
 	submit := protocol.Submit{Target: m.key(), RequestID: protocol.ID(uuid.NewString()),
 		Input: protocol.Input{Parts: []protocol.InputPart{protocol.TextPart(text)}}}
-	if m.run != "" {
-		submit.Dispatch = protocol.Dispatch{Kind: "steer", ExpectedRunID: m.run}
+	if m.turn != nil {
+		submit.Dispatch = protocol.Dispatch{Kind: "steer", ExpectedRunID: m.turn.run}
 		r, err := client.Call(ctx, m.client, protocol.SessionSubmit, submit)
 		if err != nil {
 			return err
 		}
 		if r.Status == protocol.RequestNotEntered {
-			m.t.say(messages.NotEntered, r.RequestID, r.Delivery.Reason, text)
+			m.say(messages.NotEntered, r.RequestID, r.Delivery.Reason, text)
 		} else {
-			m.t.say(messages.ChatSteered)
+			m.say(messages.ChatSteered)
 		}
 		return nil
 	}
@@ -201,41 +208,80 @@ func (m *lineMode) send(ctx context.Context, text string) error {
 		replica.Close(ctx)
 		return err
 	}
-	m.run = r.RunID
-	w := newTextWatcher(m.t)
-	m.running.Go(func() {
-		f := newFollower(r.RequestID, r.RunID, w)
-		err := f.follow(ctx, replica)
-		w.endLine()
-		replica.Close(ctx)
-		m.ended <- turnEnd{r.RunID, f.ended, err}
-	})
+	m.follow(ctx, newFollower(r.RequestID, r.RunID, m.out), replica)
 	return nil
 }
 
-func (m *lineMode) end(e turnEnd) {
-	if e.run == m.run {
-		m.run = ""
+// follow receives the updates of a run until nobody wants them any more.
+func (m *lineMode) follow(ctx context.Context, f *follower, replica *client.Replica) {
+	m.out.begin()
+	m.turn = f
+	ctx, m.unfollow = context.WithCancel(ctx)
+	m.receiving.Go(func() {
+		defer replica.Close(context.WithoutCancel(ctx)) // the backend must hear of it also when the wait was ended
+		for {
+			u, err := replica.Next(ctx)
+			select {
+			case m.updates <- news{f, u, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+// news shows an update of the run; the last one ends the turn.
+func (m *lineMode) news(n news) error {
+	if n.turn != m.turn {
+		return nil // of a run that is not looked at any more
 	}
+	if n.err != nil {
+		return n.err
+	}
+	m.turn.update(n.update)
+	ended := m.turn.ended
+	if ended == nil {
+		return nil
+	}
+	m.leaveRun()
 	switch {
-	case e.err != nil && !errors.Is(e.err, context.Canceled):
-		fmt.Fprintln(m.t.err, "repa: "+e.err.Error())
-	case e.record == nil:
-	case e.record.Status == protocol.RunCancelled:
-		m.t.say(messages.Cancelled)
-	case e.record.Error != nil:
-		m.t.say(messages.RunFailed, e.record.Error.Code, e.record.Error.Message)
+	case ended.Status == protocol.RunCancelled:
+		m.say(messages.Cancelled)
+	case ended.Error != nil:
+		m.say(messages.RunFailed, ended.Error.Code, ended.Error.Message)
 	}
 	m.ask()
+	return nil
+}
+
+// leaveRun stops looking at the run.
+func (m *lineMode) leaveRun() {
+	m.out.endLine()
+	m.unfollow()
+	m.turn = nil
+}
+
+// say prints a line beside the answer.
+func (m *lineMode) say(message messages.Message, args ...any) {
+	m.out.endLine()
+	m.t.say(message, args...)
+}
+
+func (m *lineMode) complain(err error) {
+	m.out.endLine()
+	fmt.Fprintln(m.t.err, "repa: "+err.Error())
 }
 
 func (m *lineMode) cancel(ctx context.Context) {
-	if m.run == "" {
-		m.t.say(messages.ChatNothing)
+	if m.turn == nil {
+		m.say(messages.ChatNothing)
 		return
 	}
-	if _, err := client.Call(ctx, m.client, protocol.RunCancel, protocol.RunParams{SpaceID: m.space.ID, RunID: m.run}); err != nil {
-		fmt.Fprintln(m.t.err, "repa: "+err.Error())
+	if _, err := client.Call(ctx, m.client, protocol.RunCancel, protocol.RunParams{SpaceID: m.space.ID, RunID: m.turn.run}); err != nil {
+		m.complain(err)
 	}
 }
 
@@ -243,30 +289,31 @@ func (m *lineMode) command(ctx context.Context, text string) (leave bool, err er
 	name, argument, _ := strings.Cut(text, " ")
 	switch name {
 	case "/help":
-		m.t.say(messages.ChatHelp)
+		m.say(messages.ChatHelp)
 	case "/exit", "/quit":
 		return true, nil
 	case "/cancel":
 		m.cancel(ctx)
 	case "/sessions":
+		m.out.endLine()
 		err = m.t.listSessions(ctx, m.client, m.space, outputText)
 	case "/new":
 		var id protocol.ID
 		if id, err = newSession(ctx, m.client, m.space.ID); err == nil {
 			m.change(id)
-			m.t.say(messages.ChatNew, id)
+			m.say(messages.ChatNew, id)
 		}
 	case "/use":
 		err = m.use(ctx, protocol.ID(strings.TrimSpace(argument)))
 	default:
-		m.t.say(messages.ChatUnknown, name)
+		m.say(messages.ChatUnknown, name)
 	}
 	return false, err
 }
 
 func (m *lineMode) use(ctx context.Context, id protocol.ID) error {
 	if id == "" {
-		m.t.say(messages.ChatUseWhich)
+		m.say(messages.ChatUseWhich)
 		return nil
 	}
 	if err := m.t.findSession(ctx, m.client, m.space, id); err != nil {
@@ -277,15 +324,15 @@ func (m *lineMode) use(ctx context.Context, id protocol.ID) error {
 		return err
 	}
 	m.change(id)
-	m.t.say(messages.ChatUse, id, v.Title)
+	m.say(messages.ChatUse, id, v.Title)
 	return nil
 }
 
 // change looks at another session. What runs in the old one goes on.
 func (m *lineMode) change(id protocol.ID) {
-	if m.run != "" && id != m.session {
-		m.t.say(messages.ChatBusySwap)
-		m.run = ""
+	if m.turn != nil && id != m.session {
+		m.say(messages.ChatBusySwap)
+		m.leaveRun()
 	}
 	m.session = id
 }

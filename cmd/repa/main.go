@@ -46,6 +46,7 @@ type terminal struct {
 	lang     messages.Language
 	getenv   func(string) string
 	yes      bool
+	quiet    bool // the folder is Repa's own: nothing to ask or say about it
 	grammar  *kong.Kong
 }
 
@@ -101,6 +102,9 @@ func (t *terminal) dispatch(ctx context.Context, args []string, line *commandLin
 			code = 0
 		}
 	}()
+	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
+		t.grammar.Model.Node.DefaultCmd = nil // the help of all commands, not of the one that runs when none is named
+	}
 	parsed, err := t.grammar.Parse(args)
 	if err != nil {
 		return t.usage(args, err)

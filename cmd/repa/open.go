@@ -68,6 +68,9 @@ func (t *terminal) checkSpace(dir string) (string, error) {
 	if _, err := os.Lstat(meta); err == nil {
 		return path, nil
 	}
+	if t.quiet {
+		return path, nil
+	}
 	t.say(messages.FirstContact, meta)
 	if !t.yes && term.IsTerminal(int(t.in.Fd())) && !t.confirm() {
 		return "", t.fail(exitFailed, messages.NotGoneOn)

@@ -88,6 +88,9 @@ func (w *textWatcher) text(id, text string) {
 	w.open = !strings.HasSuffix(text, "\n")
 }
 
+// begin starts a new answer.
+func (w *textWatcher) begin() { w.last, w.empty = "", true }
+
 // endLine ends the line of the answer before something else is printed.
 func (w *textWatcher) endLine() {
 	if w.open {

@@ -93,7 +93,7 @@ func (o *oneShot) ask(ctx context.Context) error {
 		if dir, err = o.t.exampleFolder(); err != nil {
 			return err
 		}
-		o.t.yes = true // the sample is ours
+		o.t.quiet = true
 	}
 	path, err := o.t.checkSpace(dir)
 	if err != nil {

@@ -64,7 +64,7 @@ var (
 	ChatUseWhich  = Message{"which session? /sessions lists them; then /use ID", "哪个会话?/sessions 列出全部,然后 /use ID"}
 	ChatNothing   = Message{"Nothing is running.", "没有正在运行的任务。"}
 	ChatSteered   = Message{"(added to the running task)", "(已补充到正在运行的任务)"}
-	ChatBusySwap  = Message{"a task is running here; it goes on. ", "这里有任务正在运行,它会继续。"}
+	ChatBusySwap  = Message{"A task is running here; it goes on.", "这里有任务正在运行,它会继续。"}
 	NoSessionsYet = Message{"No sessions yet.", "还没有会话。"}
 
 	StatusNone    = Message{"No backend is running.", "没有正在运行的后端。"}
