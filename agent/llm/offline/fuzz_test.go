@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/repa-app/repa/agent/llm"
 	"github.com/repa-app/repa/agent/llm/offline"
@@ -20,9 +21,11 @@ func FuzzResults(f *testing.F) {
 	f.Add("考考我素数", "a.md:3: 素数", "    1\t# 素数\n    2\t素数只有两个因数,**一**不是素数。\n    3\t- 素数有无穷多个。\n[Lines 1-3 of 9 shown. Continue with offset 4.]")
 	f.Add("x", `No matches for "a:1: b" in the space.`, "(the file is empty)\n{\"path\":\"\"}")
 	f.Add("x y", "x:1:\nx:0: y\n:3: z\nx:99999999999999999999: y", "    1\t```\n    2\tx\n    3\t\n    4\t| x |\n    5\t> x\n    6\tx\n    7\t===\n    9\tx")
+	f.Add("b prim", "000:01: b", "01\tb")
 	f.Add("the", "a:1: the", "1\tthe \xff\xfe. \xf0 The\r\n    2\t"+strings.Repeat("the dog. The cat. ", 90))
 	f.Add("quiz me on everything", "a:1: ____", "    1\t_A_ **b** __c__ is a sentence that goes on. It **_*x*_** and __ ends ** here.")
 	f.Fuzz(func(t *testing.T, question, found, shown string) {
+		validFound, validShown := strings.ToValidUTF8(found, "\ufffd"), strings.ToValidUTF8(shown, "\ufffd")
 		for _, withRead := range []bool{true, false} {
 			messages := []llm.Message{user(question), calls(), results(found)}
 			if withRead {
@@ -32,8 +35,11 @@ func FuzzResults(f *testing.F) {
 			if err != nil || m.StopReason != llm.StopEnd && m.StopReason != llm.StopToolUse {
 				t.Fatalf("%s, %v", m.StopReason, err)
 			}
+			if !utf8.ValidString(m.Text()) {
+				t.Fatalf("the answer is no text: %q", m.Text())
+			}
 			for _, c := range cited.FindAllStringSubmatch(m.Text(), -1) {
-				line, ok := reported(found, shown, c[2], c[3], withRead)
+				line, ok := reported(validFound, validShown, c[2], c[3], withRead)
 				if !ok {
 					t.Fatalf("%s:%s was not reported", c[2], c[3])
 				}
@@ -46,15 +52,15 @@ func FuzzResults(f *testing.F) {
 	})
 }
 
-// reported is the line that a result showed for a place.
+// reported is the line that a result showed for a place; several, if it showed the place several times.
 func reported(found, shown, path, number string, read bool) (line string, ok bool) {
 	if !read {
 		for l := range strings.SplitSeq(found, "\n") {
 			if text, is := strings.CutPrefix(l, path+":"+number+":"); is {
-				return text, true
+				line, ok = line+"\n"+text, true
 			}
 		}
-		return "", false
+		return line, ok
 	}
 	if path != "p.md" && !strings.Contains(shown, fmt.Sprintf(`{"path":%q`, path)) && !strings.Contains(shown, `\`) {
 		return "", false

@@ -42,7 +42,7 @@ func asked(messages []llm.Message) (q question, open []llm.Message) {
 	var said, attachments []string
 	for i := first; i <= last; i++ {
 		if isQuestion(&messages[i]) {
-			text, attachment := splitAttachment(messages[i].Text())
+			text, attachment := splitAttachment(valid(&messages[i]))
 			said = append(said, clip(text))
 			attachments = append(attachments, clip(attachment))
 		}
@@ -113,7 +113,7 @@ func previous(messages []llm.Message) string {
 		if !isQuestion(&messages[i]) {
 			continue
 		}
-		text, _ := splitAttachment(messages[i].Text())
+		text, _ := splitAttachment(valid(&messages[i]))
 		text = clip(text)
 		if w, quiz := quizWish(text); quiz {
 			text = w.topic
@@ -138,6 +138,9 @@ func splitAttachment(text string) (question, attachment string) {
 	}
 	return text, ""
 }
+
+// valid is the message's text; what is no text in it would not survive in an answer.
+func valid(m *llm.Message) string { return strings.ToValidUTF8(m.Text(), "\ufffd") }
 
 // clip is the beginning of a text, in whole characters.
 func clip(text string) string {

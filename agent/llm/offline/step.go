@@ -123,7 +123,7 @@ func results(open []llm.Message) (searches, reads []result) {
 		if m.Role != llm.RoleToolResult {
 			continue
 		}
-		r := result{name: m.ToolName, path: paths[m.ToolCallID], text: m.Text(), failed: m.Failed()}
+		r := result{name: m.ToolName, path: paths[m.ToolCallID], text: valid(m), failed: m.Failed()}
 		switch r.name {
 		case searchTool:
 			searches = append(searches, r)
@@ -169,7 +169,7 @@ func parseHit(l string) (hit, bool) {
 			return hit{}, false
 		}
 		n, err := strconv.Atoi(digits)
-		if path := l[:at-1]; err == nil && n > 0 && digits[0] != '+' && path != "" && (text == "" || text[0] == ' ') {
+		if path := l[:at-1]; err == nil && n > 0 && strconv.Itoa(n) == digits && path != "" && (text == "" || text[0] == ' ') {
 			return hit{path, n, strings.TrimPrefix(text, " ")}, true
 		}
 	}
@@ -187,9 +187,10 @@ func parsePage(r result) (p page, ok bool) {
 	p.path = r.path
 	for l := range strings.SplitSeq(r.text, "\n") {
 		number, text, cut := strings.Cut(l, "\t")
-		n, err := strconv.Atoi(strings.TrimLeft(number, " "))
+		number = strings.TrimLeft(number, " ")
+		n, err := strconv.Atoi(number)
 		switch {
-		case !cut || err != nil || n < 1:
+		case !cut || err != nil || n < 1 || strconv.Itoa(n) != number:
 			var named struct{ Path string }
 			if strings.HasPrefix(l, `{"path":`) && json.Unmarshal([]byte(l), &named) == nil && named.Path != "" {
 				p.path = named.Path
