@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +103,7 @@ func TestDeadEndpoint(t *testing.T) {
 	}
 	eachFamily(t, func(t *testing.T, f family) {
 		_, e := failure(t, f.connect(t, "http://name:"+canary+"@"+address+"/v1"), f.request(user("q")))
-		if e.Kind != llm.KindUnreachable || !e.Retryable || e.Status != 0 || strings.Contains(e.URL, "name") {
+		if e.Kind != llm.KindUnreachable || e.Retryable || e.Status != 0 || strings.Contains(e.URL, "name") {
 			t.Errorf("error %+v", e)
 		}
 		for _, part := range []string{"http://" + address, "refused", "server is running"} {
@@ -110,6 +112,36 @@ func TestDeadEndpoint(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRefused: only a server of this machine that is not running is given up at once; another machine may be starting.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		host      string
+		ip        string
+		cause     error
+		retryable bool
+	}{
+		{"localhost:11434", "127.0.0.1", syscall.ECONNREFUSED, false},
+		{"localhost:11434", "::1", syscall.ECONNREFUSED, false},
+		{"127.9.9.9:80", "127.9.9.9", syscall.ECONNREFUSED, false},
+		{"127.0.0.1:80", "127.0.0.1", syscall.ECONNRESET, true},
+		{"models.example", "192.0.2.1", syscall.ECONNREFUSED, true},
+		{"models.example", "192.0.2.1", syscall.EHOSTUNREACH, true},
+	} {
+		t.Run(c.ip+" "+c.cause.Error(), func(t *testing.T) {
+			eachFamily(t, func(t *testing.T, f family) {
+				client := &http.Client{Transport: &http.Transport{DialContext: func(_ context.Context, network, _ string) (net.Conn, error) {
+					return nil, &net.OpError{Op: "dial", Net: network, Addr: &net.TCPAddr{IP: net.ParseIP(c.ip), Port: 80}, Err: os.NewSyscallError("connect", c.cause)}
+				}}}
+				_, e := failure(t, f.provider("http://"+c.host, canary, client), f.request(user("q")))
+				if e.Kind != llm.KindUnreachable || e.Retryable != c.retryable || !errors.Is(e, c.cause) {
+					t.Errorf("error %+v", e)
+				}
+			})
+		})
+	}
 }
 
 func TestImpossibleAddress(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/repa-app/repa/agent/llm"
@@ -87,7 +89,17 @@ func unreachable(err error) *llm.Error {
 		err = inner.Err // url.Error carries the whole address
 	}
 	var certificate *tls.CertificateVerificationError
-	return &llm.Error{Kind: llm.KindUnreachable, Retryable: !errors.As(err, &certificate), Words: err.Error(), Cause: err}
+	return &llm.Error{Kind: llm.KindUnreachable, Retryable: !errors.As(err, &certificate) && !absent(err), Words: err.Error(), Cause: err}
+}
+
+// absent reports that no server listens at an address of this machine: one that is not running does not come up by waiting.
+func absent(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) || !errors.Is(err, syscall.ECONNREFUSED) {
+		return false
+	}
+	address, ok := op.Addr.(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
 }
 
 func statusError(resp *http.Response, body []byte) *llm.Error {
