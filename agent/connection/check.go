@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-
 )
 
 // maxAnswer bounds what Check reads of an answer: the beginning names the fault.
@@ -20,7 +19,7 @@ func (l Lent) Check(ctx context.Context, client *http.Client) (string, error) {
 	if err != nil {
 		return address, fail("connection_invalid", "the address %s is not usable: %v", address, err)
 	}
-	if l.secret != "" {
+	if l.secret.reveal() != "" {
 		req.Header.Set(header, value)
 	}
 	if l.Provider == Anthropic {
@@ -29,7 +28,9 @@ func (l Lent) Check(ctx context.Context, client *http.Client) (string, error) {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	res, err := client.Do(req)
+	here := *client
+	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the key is for this endpoint only
+	res, err := here.Do(req)
 	if err != nil {
 		return address, l.failed("%s cannot be reached: %v", address, err)
 	}
@@ -38,17 +39,28 @@ func (l Lent) Check(ctx context.Context, client *http.Client) (string, error) {
 	if err != nil {
 		return address, l.failed("%s broke off its answer: %v", address, err)
 	}
+	words := strings.Join(strings.Fields(string(body)), " ")
 	if res.StatusCode != http.StatusOK {
-		return address, l.failed("%s answered %s: %s", address, res.Status, strings.Join(strings.Fields(string(body)), " "))
+		return address, l.failed("%s answered %s: %s", address, res.Status, words)
+	}
+	if !strings.HasPrefix(words, "{") && !strings.HasPrefix(words, "[") { // compatible servers differ in more than that
+		return address, l.failed("%s did not answer with a list of models, so it is no server of this kind: %s", address, words)
 	}
 	return address, nil
 }
 
+// maxWords is enough for what servers say about a fault, and little of the pages that proxies send.
+const maxWords = 1000
+
 func (l Lent) failed(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
-	if l.secret != "" {
-		text = strings.ReplaceAll(text, l.secret, "[key]")
+	if key := l.secret.reveal(); key != "" {
+		text = strings.ReplaceAll(text, key, "[key]")
 	}
+	if len(text) > maxWords {
+		text = text[:maxWords] + "…"
+	}
+	text = strings.ToValidUTF8(text, "\ufffd")
 	return &Error{"provider", text}
 }
 
@@ -57,13 +69,12 @@ func (l Lent) listing() (address, header, value string) {
 	base := strings.TrimRight(l.endpoint(), "/")
 	switch l.Provider {
 	case Anthropic:
-		return strings.TrimSuffix(base, "/v1") + "/v1/models", "x-api-key", l.secret
+		return strings.TrimSuffix(base, "/v1") + "/v1/models", "x-api-key", l.secret.reveal()
 	case Google:
 		if !strings.HasSuffix(base, "/v1beta") && !strings.HasSuffix(base, "/v1") {
 			base += "/v1beta"
 		}
-		return base + "/models", "x-goog-api-key", l.secret
+		return base + "/models", "x-goog-api-key", l.secret.reveal()
 	}
-	return base + "/models", "Authorization", "Bearer " + l.secret
+	return base + "/models", "Authorization", "Bearer " + l.secret.reveal()
 }
-

@@ -16,13 +16,13 @@ import (
 // Provider names a kind of endpoint.
 type Provider string
 
-// The providers.
+// The providers. Keys are optional at an endpoint that is not the provider's own.
 const (
 	Builtin   Provider = "builtin"
 	OpenAI    Provider = "openai"    // and every server that speaks OpenAI's Chat Completions
 	Anthropic Provider = "anthropic" // Messages
 	Google    Provider = "google"    // Gemini
-	Ollama    Provider = "ollama"    // OpenAI's wire format, without a key
+	Ollama    Provider = "ollama"    // OpenAI's wire format, usually without a key
 )
 
 // LentPrefix begins the id of every lent connection, so that such an id is known for what it was after its backend ended.
@@ -37,7 +37,7 @@ type Definition struct {
 	Name     string
 	Provider Provider
 	BaseURL  string // empty: the provider's own
-	Keyless  bool
+	Keyless  bool   // no key is sent
 	API      string // the wire format, as session files name it
 }
 
@@ -47,7 +47,7 @@ type Error struct{ code, message string }
 // Error implements error.
 func (e *Error) Error() string { return e.message }
 
-// Code returns provider_not_found, connection_invalid, connection_not_found, model_not_found or auth_required.
+// Code returns provider_not_found, connection_invalid, connection_not_found, model_not_found, auth_required or provider.
 func (e *Error) Code() string { return e.code }
 
 func fail(code, format string, args ...any) error {
@@ -62,13 +62,24 @@ func Offline() Lent {
 // Lent is a connection with its secret.
 type Lent struct {
 	Definition
-	secret string
+	secret secret
+}
+
+// secret holds a key behind a pointer: whatever prints a value that holds it, at any depth, shows an address.
+type secret struct{ text *string }
+
+func (s secret) reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
 }
 
 // Lend makes a lent connection; its id ends with the random text given. Errors: provider_not_found; connection_invalid for a base
-// URL that is not http(s) or carries credentials, for a missing secret, and for a secret with characters that no header can carry.
-func Lend(random string, provider Provider, baseURL, secret string) (Lent, error) {
-	d := Definition{Provider: provider, Name: string(provider), BaseURL: baseURL}
+// URL that is not http(s) or carries credentials or a query, for no key at the provider's own endpoint, and for a key
+// with characters that no header can carry.
+func Lend(random string, provider Provider, baseURL, key string) (Lent, error) {
+	d := Definition{Provider: provider, Name: string(provider), BaseURL: baseURL, Keyless: key == ""}
 	switch provider {
 	case OpenAI:
 		d.API = openai.API
@@ -77,26 +88,26 @@ func Lend(random string, provider Provider, baseURL, secret string) (Lent, error
 	case Google:
 		d.API = google.API
 	case Ollama:
-		d.API, d.Keyless = openai.API, true
+		d.API = openai.API
 	default:
 		return Lent{}, fail("provider_not_found", "there is no provider %q; known are openai, anthropic, google and ollama", provider)
 	}
 	if err := checkURL(baseURL); err != nil {
 		return Lent{}, err
 	}
-	if !d.Keyless && secret == "" && baseURL == "" {
+	if key == "" && baseURL == "" && provider != Ollama {
 		return Lent{}, fail("connection_invalid", "%s needs an API key", provider)
 	}
-	if strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return Lent{}, fail("connection_invalid", "the API key for %s contains a space or another character that no key has; copy it again", provider)
 	}
 	d.ID = LentPrefix + string(provider) + "-" + random
-	return Lent{Definition: d, secret: secret}, nil
+	return Lent{Definition: d, secret: secret{&key}}, nil
 }
 
 // Same reports whether both reach the same provider at the same endpoint with the same secret.
 func (l Lent) Same(other Lent) bool {
-	return l.Provider == other.Provider && l.BaseURL == other.BaseURL && l.secret == other.secret
+	return l.Provider == other.Provider && l.BaseURL == other.BaseURL && l.secret.reveal() == other.secret.reveal()
 }
 
 func checkURL(base string) error {
@@ -105,10 +116,12 @@ func checkURL(base string) error {
 	}
 	u, err := url.Parse(base)
 	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+	case err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return fail("connection_invalid", "the base URL is no http or https address; it looks like https://host/path")
 	case u.User != nil:
 		return fail("connection_invalid", "the base URL of %s contains a user name or password; leave them out", u.Host)
+	case u.RawQuery != "" || u.Fragment != "":
+		return fail("connection_invalid", "the base URL of %s contains a part behind ? or #; leave it out, the key is handed over by itself", u.Host)
 	}
 	return nil
 }
@@ -134,13 +147,13 @@ func (l Lent) Bind(model string) (Bound, error) {
 func (b Bound) Open(httpClient *http.Client) llm.Provider {
 	switch b.Provider {
 	case OpenAI:
-		return openai.New(openai.Options{BaseURL: b.BaseURL, APIKey: b.secret, HTTPClient: httpClient})
+		return openai.New(openai.Options{BaseURL: b.BaseURL, APIKey: b.secret.reveal(), HTTPClient: httpClient})
 	case Anthropic:
-		return anthropic.New(anthropic.Options{BaseURL: b.BaseURL, APIKey: b.secret, HTTPClient: httpClient})
+		return anthropic.New(anthropic.Options{BaseURL: b.BaseURL, APIKey: b.secret.reveal(), HTTPClient: httpClient})
 	case Google:
-		return google.New(google.Options{BaseURL: b.BaseURL, APIKey: b.secret, HTTPClient: httpClient})
+		return google.New(google.Options{BaseURL: b.BaseURL, APIKey: b.secret.reveal(), HTTPClient: httpClient})
 	case Ollama:
-		return openai.New(openai.Options{BaseURL: b.endpoint(), Provider: string(Ollama), HTTPClient: httpClient})
+		return openai.New(openai.Options{BaseURL: b.endpoint(), APIKey: b.secret.reveal(), Provider: string(Ollama), HTTPClient: httpClient})
 	}
 	return offline.New()
 }
