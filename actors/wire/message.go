@@ -4,6 +4,8 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,7 +28,10 @@ func Messages(branch []*session.Entry) []protocol.Message {
 // Message converts one entry; false for entries that are no message for people (system messages, model changes, labels, edits).
 // A message that cannot be decoded is shown as context that says so.
 func Message(e *session.Entry) (protocol.Message, bool) {
-	m := protocol.Message{ID: e.ID, RequestID: protocol.ID(e.RequestID), Timestamp: protocol.MillisOf(e.Time())}
+	m := protocol.Message{ID: e.ID, RequestID: requestID(e.RequestID)}
+	if at := e.Time(); !at.IsZero() {
+		m.Timestamp = protocol.MillisOf(at)
+	}
 	switch e.Type {
 	case session.TypeMessage:
 		if e.Role == string(llm.RoleSystem) {
@@ -34,7 +39,7 @@ func Message(e *session.Entry) (protocol.Message, bool) {
 		}
 		message, err := e.Message()
 		if err != nil {
-			m.Role, m.Content = protocol.RoleContext, []protocol.Block{protocol.TextBlock("This message is damaged and cannot be shown: " + err.Error())}
+			m.Role, m.Content = protocol.RoleContext, []protocol.Block{protocol.TextBlock(fmt.Sprintf(damaged, e.Line))}
 			return m, true
 		}
 		return fill(m, message), true
@@ -44,6 +49,28 @@ func Message(e *session.Entry) (protocol.Message, bool) {
 		return context(m, e, "summary"), true
 	}
 	return protocol.Message{}, false
+}
+
+// damaged stands for a message whose fields cannot be read.
+const damaged = "This message cannot be shown: line %d of the session file is damaged. The line was left as it is."
+
+// requestID drops what the wire cannot carry: session files come from other programs too.
+func requestID(id string) protocol.ID {
+	if !protocol.ID(id).Valid() {
+		return ""
+	}
+	return protocol.ID(id)
+}
+
+// plain makes a text fit for the wire: what tools and files say may be no UTF-8.
+func plain(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+
+// details keeps what every JSON reader understands: neither duplicate names nor half characters.
+func details(raw json.RawMessage) jsontext.Value {
+	if value := jsontext.Value(raw); value.IsValid() {
+		return value
+	}
+	return nil
 }
 
 // context is a message that the program put into the history. member holds text or blocks.
@@ -61,13 +88,13 @@ func context(m protocol.Message, e *session.Entry, member string) protocol.Messa
 	if json.Unmarshal(wrapped, &message) == nil {
 		m.Content = Blocks(message.Content)
 	}
-	m.Details = jsontext.Value(fields["details"])
+	m.Details = details(fields["details"])
 	return m
 }
 
 // Recorded converts a message that has just become entry id of the history.
 func Recorded(id, request string, m llm.Message) protocol.Message {
-	return fill(protocol.Message{ID: id, RequestID: protocol.ID(request)}, m)
+	return fill(protocol.Message{ID: id, RequestID: requestID(request)}, m)
 }
 
 // Streaming is an assistant message that is being written.
@@ -86,14 +113,12 @@ func fill(m protocol.Message, message llm.Message) protocol.Message {
 	case llm.RoleUser:
 		m.Role = protocol.RoleUser
 	case llm.RoleAssistant:
-		m.Role, m.Error = protocol.RoleAssistant, message.ErrorMessage
+		m.Role, m.Error = protocol.RoleAssistant, plain(message.ErrorMessage)
 	case llm.RoleToolResult:
-		m.Role, m.ToolCallID, m.Name = protocol.RoleTool, message.ToolCallID, message.ToolName
-		if len(message.Details) > 0 {
-			m.Details = jsontext.Value(message.Details)
-		}
+		m.Role, m.ToolCallID, m.Name = protocol.RoleTool, plain(message.ToolCallID), plain(message.ToolName)
+		m.Details = details(message.Details)
 		if message.Failed() {
-			m.Error = message.Text()
+			m.Error = plain(message.Text())
 		}
 	default:
 		m.Role = protocol.RoleContext
@@ -107,15 +132,15 @@ func Blocks(content []llm.Block) []protocol.Block {
 	for _, b := range content {
 		switch b.Type {
 		case llm.BlockText:
-			out = append(out, protocol.TextBlock(b.Text))
+			out = append(out, protocol.TextBlock(plain(b.Text)))
 		case llm.BlockThinking:
-			out = append(out, protocol.Block{Type: protocol.BlockThinking, Text: b.Thinking})
+			out = append(out, protocol.Block{Type: protocol.BlockThinking, Text: plain(b.Thinking)})
 		case llm.BlockToolCall:
 			arguments := jsontext.Value(b.Arguments)
 			if !arguments.IsValid() {
 				arguments = jsontext.Value("{}")
 			}
-			out = append(out, protocol.Block{Type: protocol.BlockToolCall, ID: b.ID, Name: b.Name, Arguments: arguments})
+			out = append(out, protocol.Block{Type: protocol.BlockToolCall, ID: plain(b.ID), Name: plain(b.Name), Arguments: arguments})
 		default:
 			data, err := json.Marshal(b)
 			if err != nil { // blocks are made of text
