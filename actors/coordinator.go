@@ -136,7 +136,7 @@ func (c *coordinator) Receive(ctx *engine.Context[coordinatorMessage], m coordin
 		c.connected(ctx, m)
 	case socketGone:
 		if h := c.hosts[m.conn.host]; h != nil {
-			_ = h.Post(socketClosed{m.conn}) // a host that ended has forgotten its sockets
+			_ = h.Post(socketClosed(m)) // a host that ended has forgotten its sockets
 		}
 	case hostDetached:
 		if h := c.hosts[m.conn.host]; h == nil || h.Post(detachRequested{}) != nil {
@@ -260,7 +260,7 @@ func (c *coordinator) connected(ctx *engine.Context[coordinatorMessage], m hostC
 		}
 		c.hosts[m.conn.host] = h
 	}
-	if err := h.Post(socketOpened{m.conn}); err != nil {
+	if err := h.Post(socketOpened(m)); err != nil {
 		m.conn.peer.Close(closeStopped, "backend stopped")
 	}
 }

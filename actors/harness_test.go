@@ -36,6 +36,7 @@ type world struct {
 	model   *modelserver.Server
 	log     *lockedBuffer
 	stop    func()
+	done    chan struct{} // closed when the backend has ended
 
 	mu    sync.Mutex
 	turns []modelserver.Turn
@@ -61,7 +62,7 @@ func (l *lockedBuffer) String() string {
 // start runs a backend until the test ends. change may edit the options.
 func start(t testing.TB, change func(*actors.Options)) *world {
 	t.Helper()
-	w := &world{t: t, log: &lockedBuffer{}}
+	w := &world{t: t, log: &lockedBuffer{}, done: make(chan struct{})}
 	w.model = modelserver.NewFunc(t, w.next)
 	lent, err := connection.Lend("scripted", connection.OpenAI, w.model.OpenAIURL(), "key")
 	if err != nil {
@@ -89,6 +90,7 @@ func start(t testing.TB, change func(*actors.Options)) *world {
 	go func() { served <- w.server.Serve() }()
 	go func() {
 		err := w.backend.Run(ctx)
+		close(w.done)
 		if serr := w.server.Shutdown(context.Background()); err == nil {
 			err = serr
 		}

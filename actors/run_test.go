@@ -112,7 +112,7 @@ func TestParallelSessionsStreamApart(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			p := submission(key, "r1", prompt)
+			p := submission(key, fmt.Sprintf("r%d", i), prompt)
 			p.Selection = &protocol.RunSelection{Model: &protocol.ModelSelection{ConnectionID: lent.ConnectionID, ID: "m"}}
 			if _, err := client.Call(ctx, c, protocol.SessionSubmit, p); err != nil {
 				t.Error(err)

@@ -4,44 +4,43 @@ package messages
 var (
 	FirstContact = Message{
 		"First time here: Repa will create the folder %s for its own data and change nothing else.",
-		"首次使用此文件夹:Repa 将创建 %s 存放自己的数据,不改动其他任何内容。",
+		"首次使用此文件夹：Repa 将创建 %s 存放自己的数据，不改动其他任何内容。",
 	}
-	AskGoOn   = Message{"Go on? [Y/n] ", "继续吗?[Y/n] "}
+	AskGoOn   = Message{"Go on? [Y/n] ", "继续吗？[Y/n] "}
 	NotGoneOn = Message{"Nothing was created.", "未创建任何内容。"}
 
-	NoSuchSpace   = Message{"there is no folder %s; check the path, or make the folder first", "文件夹 %s 不存在;请检查路径,或先创建该文件夹"}
-	SpaceIsFile   = Message{"%s is a file, not a folder; a learning space is a folder", "%s 是文件而不是文件夹;学习空间必须是文件夹"}
-	SpaceDenied   = Message{"folder %s cannot be read; check its permissions", "无法读取文件夹 %s;请检查权限"}
-	NoPrompt      = Message{"nothing to ask: give a prompt, for example: repa run \"What is in my notes?\"", "没有问题:请给出提示,例如:repa run \"我的笔记里有什么?\""}
-	NoSession     = Message{"there is no session to continue in %s yet; leave out --continue to begin one", "%s 中还没有可继续的会话;去掉 --continue 即可开始新会话"}
-	UnknownOption = Message{"unknown session %s in %s; `repa session list` shows the sessions", "%[2]s 中没有会话 %[1]s;可用 `repa session list` 查看会话"}
-	StdinText     = Message{"Attached text (stdin):", "附加文本(标准输入):"}
+	NoSuchSpace   = Message{"there is no folder %s; check the path, or make the folder first", "文件夹 %s 不存在；请检查路径，或先创建该文件夹"}
+	SpaceIsFile   = Message{"%s is a file, not a folder; a learning space is a folder", "%s 是文件而不是文件夹；学习空间必须是文件夹"}
+	SpaceDenied   = Message{"folder %s cannot be read; check its permissions", "无法读取文件夹 %s；请检查权限"}
+	NoPrompt      = Message{"nothing to ask: give a prompt, for example: repa run \"What is in my notes?\"", "没有问题：请给出提示，例如：repa run \"我的笔记里有什么？\""}
+	NoSession     = Message{"there is no session to continue in %s yet; leave out --continue to begin one", "%s 中还没有可继续的会话；去掉 --continue 即可开始新会话"}
+	UnknownOption = Message{"unknown session %s in %s; `repa session list` shows the sessions", "%[2]s 中没有会话 %[1]s；可用 `repa session list` 查看会话"}
+	StdinText     = Message{"Attached text (stdin):", "附加文本（标准输入）："}
 	StdinSilent   = Message{
 		"Nothing came on standard input for 3 seconds; going on without it. Use < /dev/null to say that there is nothing.",
-		"标准输入 3 秒内没有内容,将不等待而继续。可用 < /dev/null 表明没有输入。",
+		"标准输入 3 秒内没有内容，将不等待而继续。可用 < /dev/null 表明没有输入。",
 	}
 	StdinTooLarge = Message{"standard input is larger than %d MiB; put the text into a file of the space and ask about that", "标准输入超过 %d MiB;请将文本存为空间中的文件再提问"}
-	StdinNoText   = Message{"standard input is not UTF-8 text; only text can be attached", "标准输入不是 UTF-8 文本;只能附加文本"}
+	StdinNoText   = Message{"standard input is not UTF-8 text; only text can be attached", "标准输入不是 UTF-8 文本；只能附加文本"}
 
-	ModelForm     = Message{"model %q has no connection; write CONNECTION/MODEL, for example openai/gpt-5 or ollama/qwen3", "模型 %q 缺少连接名;请写成 连接/模型,例如 openai/gpt-5 或 ollama/qwen3"}
-	ModelUnknown  = Message{"unknown connection %q in --model; known are openai, anthropic, google, ollama and builtin", "--model 中的连接 %q 未知;可用 openai、anthropic、google、ollama 和 builtin"}
-	ModelNoKey    = Message{"%s needs a key: set %s in the environment of this command", "%s 需要密钥:请在此命令的环境变量 %s 中设置"}
-	HintModels    = Message{"To use a language model, name one with --model:", "要使用语言模型,请用 --model 指定:"}
+	ModelForm     = Message{"model %q has no connection; write CONNECTION/MODEL, for example openai/gpt-5 or ollama/qwen3", "模型 %q 缺少连接名；请写成 连接/模型，例如 openai/gpt-5 或 ollama/qwen3"}
+	ModelUnknown  = Message{"unknown connection %q in --model; known are openai, anthropic, google, ollama and builtin", "--model 中的连接 %q 未知；可用 openai、anthropic、google、ollama 和 builtin"}
+	ModelNoKey    = Message{"%s needs a key: set %s in the environment of this command", "%s 需要密钥：请在此命令的环境变量 %s 中设置"}
+	HintModels    = Message{"To use a language model, name one with --model:", "要使用语言模型，请用 --model 指定："}
 	HintKeyThere  = Message{"%s is set here", "此处已设置 %s"}
 	HintKeyAbsent = Message{"set %s first", "请先设置 %s"}
-	HintLocal     = Message{"a model of a local Ollama server (%s)", "本机 Ollama 服务器的模型(%s)"}
+	HintLocal     = Message{"a model of a local Ollama server (%s)", "本机 Ollama 服务器的模型（%s）"}
 
 	Cancelling  = Message{"Stopping… (Ctrl+C again leaves at once)", "正在停止……(再按 Ctrl+C 立即离开)"}
 	Cancelled   = Message{"Stopped. What was finished is kept.", "已停止。已完成的内容均已保存。"}
 	Changed     = Message{"changed %s", "已修改 %s"}
 	Created     = Message{"created %s", "已创建 %s"}
 	ToolRunning = Message{"· %s %s", "· %s %s"}
-	RunFailed   = Message{"The run failed (%s): %s", "运行失败(%s):%s"}
-	RunEnded    = Message{"The run was interrupted: %s", "运行被中断:%s"}
-	NotEntered  = Message{"Not delivered (request %s): %s. Send it again:\n%s", "未送达(请求 %s):%s。请重新发送:\n%s"}
+	RunFailed   = Message{"The run failed (%s): %s", "运行失败（%s）：%s"}
+	NotEntered  = Message{"Not delivered (request %s): %s. Send it again:\n%s", "未送达（请求 %s）：%s。请重新发送：\n%s"}
 	Continue    = Message{"session %s", "会话 %s"}
 
-	ChatWelcome = Message{"Repa in %s. Write a question; /help shows the commands.", "Repa 位于 %s。请输入问题;/help 查看命令。"}
+	ChatWelcome = Message{"Repa in %s. Write a question; /help shows the commands.", "Repa 位于 %s。请输入问题；/help 查看命令。"}
 	ChatHelp    = Message{
 		`A line is sent; while an answer is being written, it is added to the running task.
   /new          begin a new session
@@ -61,29 +60,29 @@ var (
 	ChatUnknown   = Message{"unknown command %s; /help shows the commands", "未知命令 %s;/help 查看命令"}
 	ChatNew       = Message{"New session %s.", "新会话 %s。"}
 	ChatUse       = Message{"Session %s: %s", "会话 %s:%s"}
-	ChatUseWhich  = Message{"which session? /sessions lists them; then /use ID", "哪个会话?/sessions 列出全部,然后 /use ID"}
+	ChatUseWhich  = Message{"which session? /sessions lists them; then /use ID", "哪个会话？/sessions 列出全部，然后 /use ID"}
 	ChatNothing   = Message{"Nothing is running.", "没有正在运行的任务。"}
 	ChatSteered   = Message{"(added to the running task)", "(已补充到正在运行的任务)"}
-	ChatBusySwap  = Message{"A task is running here; it goes on.", "这里有任务正在运行,它会继续。"}
+	ChatBusySwap  = Message{"A task is running here; it goes on.", "这里有任务正在运行，它会继续。"}
 	NoSessionsYet = Message{"No sessions yet.", "还没有会话。"}
 
 	StatusNone    = Message{"No backend is running.", "没有正在运行的后端。"}
-	StatusRunning = Message{"Backend %s (process %d) at %s: %d spaces, %d sessions, %d runs.", "后端 %s(进程 %d)位于 %s:%d 个空间,%d 个会话,%d 个运行。"}
+	StatusRunning = Message{"Backend %s (process %d) at %s: %d spaces, %d sessions, %d runs.", "后端 %s（进程 %d）位于 %s：%d 个空间，%d 个会话，%d 个运行。"}
 	StopNone      = Message{"No backend was running.", "没有后端在运行。"}
-	StopDone      = Message{"The backend (process %d) has ended.", "后端(进程 %d)已结束。"}
-	StopStuck     = Message{"the backend (process %d) has not ended yet; `repa stop --now` ends it without waiting for its runs", "后端(进程 %d)尚未结束;`repa stop --now` 可不等待运行而结束它"}
+	StopDone      = Message{"The backend (process %d) has ended.", "后端（进程 %d）已结束。"}
+	StopStuck     = Message{"the backend (process %d) has not ended yet; `repa stop --now` ends it without waiting for its runs", "后端（进程 %d）尚未结束；`repa stop --now` 可不等待运行而结束它"}
 
-	AlreadyServing = Message{"another backend serves this state folder already (process %d); stop it with `repa stop`", "已有后端在使用此状态目录(进程 %d);可用 `repa stop` 停止它"}
-	NotReady       = Message{"the backend did not become ready within %v; its log is %s", "后端未能在 %v 内就绪;日志位于 %s"}
-	BackendDied    = Message{"the backend could not start: %s (log: %s)", "后端无法启动:%s(日志:%s)"}
-	BackendLost    = Message{"the backend ended while this command was waiting; run it again", "等待期间后端已结束;请重新运行此命令"}
-	BadFolder      = Message{"%s must be a folder of yours that nobody else can enter (mode 0700)", "%s 必须是只有你能进入的文件夹(权限 0700)"}
+	AlreadyServing = Message{"another backend serves this state folder already (process %d); stop it with `repa stop`", "已有后端在使用此状态目录（进程 %d）；可用 `repa stop` 停止它"}
+	NotReady       = Message{"the backend did not become ready within %v; its log is %s", "后端未能在 %v 内就绪；日志位于 %s"}
+	BackendDied    = Message{"the backend could not start: %s (log: %s)", "后端无法启动：%s（日志：%s）"}
+	BackendLost    = Message{"the backend ended while this command was waiting; run it again", "等待期间后端已结束；请重新运行此命令"}
+	BadFolder      = Message{"%s must be a folder of yours that nobody else can enter (mode 0700)", "%s 必须是只有你能进入的文件夹（权限 0700）"}
 
 	Messages      = Message{"%s  %s  %4d messages  %s", "%s  %s  %4d 条消息  %s"}
-	OfflineMark   = Message{"no language model: finds and quotes passages", "不是语言模型:查找并引用段落"}
+	OfflineMark   = Message{"no language model: finds and quotes passages", "不是语言模型：查找并引用段落"}
 	CallBadJSON   = Message{"the parameters are not valid JSON: %v", "参数不是有效的 JSON:%v"}
-	CallNoSpace   = Message{"\"$space\" stands for the space that --space opens; give --space DIR", "\"$space\" 代表 --space 打开的空间;请给出 --space DIR"}
-	CallUnknown   = Message{"unknown method %s; GET /protocol.json of the backend lists the methods", "未知方法 %s;后端的 GET /protocol.json 列出所有方法"}
+	CallNoSpace   = Message{"\"$space\" stands for the space that --space opens; give --space DIR", "\"$space\" 代表 --space 打开的空间；请给出 --space DIR"}
+	CallUnknown   = Message{"unknown method %s; GET /protocol.json of the backend lists the methods", "未知方法 %s；后端的 GET /protocol.json 列出所有方法"}
 	ShellUnknown  = Message{"unknown shell %q; choose bash, zsh or fish", "未知 shell %q;可选 bash、zsh 或 fish"}
 	WhoUser       = Message{"You", "你"}
 	WhoAssistant  = Message{"Repa", "Repa"}
@@ -112,30 +111,30 @@ var (
 	DoctorConnection  = Message{"connection %s", "连接 %s"}
 	DoctorReadable    = Message{"%s can be read and written", "%s 可读写"}
 	DoctorNotSpace    = Message{"%s is not a learning space yet", "%s 还不是学习空间"}
-	DoctorNotWritable = Message{"%s cannot be written: %v", "%s 不可写:%v"}
+	DoctorNotWritable = Message{"%s cannot be written: %v", "%s 不可写：%v"}
 	DoctorMetaMode    = Message{"%s can be entered by others (mode %v); make it 0700", "他人可以进入 %s(权限 %v);请改为 0700"}
 	DoctorLockFree    = Message{"nobody has the space open", "没有程序打开此空间"}
 	DoctorLockHeld    = Message{"open in the backend of process %d", "已被进程 %d 的后端打开"}
-	DoctorJournalOK   = Message{"%d records, intact", "%d 条记录,完好"}
-	DoctorJournalTorn = Message{"%d records; %d bytes at the end were never confirmed and will be moved aside at the next start", "%d 条记录;末尾 %d 字节从未确认,下次启动时会移到一旁"}
-	DoctorSessionsOK  = Message{"%d session files, intact", "%d 个会话文件,完好"}
+	DoctorJournalOK   = Message{"%d records, intact", "%d 条记录，完好"}
+	DoctorJournalTorn = Message{"%d records; %d bytes at the end were never confirmed and will be moved aside at the next start", "%d 条记录；末尾 %d 字节从未确认，下次启动时会移到一旁"}
+	DoctorSessionsOK  = Message{"%d session files, intact", "%d 个会话文件，完好"}
 	DoctorSessionBad  = Message{"%s: %v", "%s:%v"}
-	DoctorSessionHurt = Message{"%s: %d lines cannot be read; they are kept", "%s:%d 行无法读取,已原样保留"}
-	DoctorNoSettings  = Message{"no settings file; defaults are used", "没有设置文件,使用默认值"}
+	DoctorSessionHurt = Message{"%s: %d lines cannot be read; they are kept", "%s：%d 行无法读取，已原样保留"}
+	DoctorNoSettings  = Message{"no settings file; defaults are used", "没有设置文件，使用默认值"}
 	DoctorSettingsBad = Message{"%s is no valid JSON: %v", "%s 不是有效的 JSON:%v"}
-	DoctorRunning     = Message{"running (process %d)", "正在运行(进程 %d)"}
-	DoctorStale       = Message{"not running; a connection file is left from process %d and will be replaced", "未运行;遗留有进程 %d 的连接文件,之后会被替换"}
-	DoctorNotRunning  = Message{"not running; it starts when it is needed", "未运行;需要时会启动"}
+	DoctorRunning     = Message{"running (process %d)", "正在运行（进程 %d）"}
+	DoctorStale       = Message{"not running; a connection file is left from process %d and will be replaced", "未运行；遗留有进程 %d 的连接文件，之后会被替换"}
+	DoctorNotRunning  = Message{"not running; it starts when it is needed", "未运行；需要时会启动"}
 	DoctorClockOK     = Message{"agrees with the times of the files", "与文件时间一致"}
-	DoctorClockAhead  = Message{"%s is dated %v ahead of the clock; check the date", "%s 的时间比时钟超前 %v;请检查日期"}
-	DoctorWatchOK     = Message{"%d watchers, %d folders", "%d 个监视器,%d 个文件夹"}
-	DoctorWatchLow    = Message{"only %d folders can be watched; larger spaces will be scanned instead", "只能监视 %d 个文件夹;更大的空间将改为定期扫描"}
+	DoctorClockAhead  = Message{"%s is dated %v ahead of the clock; check the date", "%s 的时间比时钟超前 %v；请检查日期"}
+	DoctorWatchOK     = Message{"%d watchers, %d folders", "%d 个监视器，%d 个文件夹"}
+	DoctorWatchLow    = Message{"only %d folders can be watched; larger spaces will be scanned instead", "只能监视 %d 个文件夹；更大的空间将改为定期扫描"}
 	DoctorWatchOther  = Message{"no limit known on this system", "此系统没有已知限制"}
 	DoctorKeysOK      = Message{"available", "可用"}
-	DoctorKeysNone    = Message{"not available (%v); keys would be kept in a file that only you can read", "不可用(%v);密钥会保存在只有你能读取的文件中"}
+	DoctorKeysNone    = Message{"not available (%v); keys would be kept in a file that only you can read", "不可用（%v）；密钥会保存在只有你能读取的文件中"}
 	DoctorDiskOK      = Message{"%d MiB free", "剩余 %d MiB"}
 	DoctorDiskLow     = Message{"only %d MiB free; make room before you go on", "仅剩 %d MiB;请先腾出空间"}
 	DoctorDiskUnknown = Message{"cannot be told on this system", "此系统无法查询"}
 	DoctorReachable   = Message{"%s answers", "%s 有应答"}
-	DoctorNoKeys      = Message{"no key is set in this environment (%s)", "此环境未设置密钥(%s)"}
+	DoctorNoKeys      = Message{"no key is set in this environment (%s)", "此环境未设置密钥（%s）"}
 )
