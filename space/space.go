@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
 	"github.com/repa-app/repa/cas/vfs"
@@ -56,7 +55,17 @@ type identity struct {
 	ID      string `json:"id"`
 }
 
-var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+// maxID is how long an id may be, as everywhere in Repa.
+const maxID = 128
+
+func validID(id string) bool {
+	for _, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(id) > 0 && len(id) <= maxID
+}
 
 // Open opens the folder dir, an absolute path, as a space. A missing folder is made, and .repa inside it on first contact.
 //
@@ -212,7 +221,7 @@ func (s *Space) identify() error {
 		return diskError(file, err)
 	}
 	var id identity
-	if err := json.Unmarshal(data, &id); err != nil || id.Format != identityFormat || !validID.MatchString(id.ID) {
+	if err := json.Unmarshal(data, &id); err != nil || id.Format != identityFormat || !validID(id.ID) {
 		return fail("invalid_storage", "%s is damaged; it was left as it is. Restore it from a backup", file)
 	}
 	if id.Version > identityVersion {

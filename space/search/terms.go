@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -86,30 +87,24 @@ func undouble(word string) string {
 	return word
 }
 
-// functionWords carry no subject; a query is searched without them unless nothing else is left.
-var functionWords = set(`a about after again all also am an and any are as at be because been before being between both but by can
-could did do does doing don for from had has have having he her here his how i if in into is it its just me more most my no not of off
-on once only or other our out over own please same she should so some such tell than that the their them then there these they this those
-through to too under until up us very was we were what when where which while who whom why will with would you your explain describe
-quiz practise practice question questions`)
-
-// Chinese pairs that ask rather than name. Pairs that only straddle such a word and another are weak by their frequency.
-var functionPairs = map[string]bool{}
-
-func init() {
-	for _, pair := range strings.Fields(`什么 为什 么会 么是 怎么 怎样 如何 哪些 哪个 哪里 多少 是否 可以 能否 有没 没有 一下 我们 你们 他们 这个 那个 这些 那些
-		请问 请解 解释 说明 告诉 诉我 关于 以及 因为 所以 就是 还是 或者 而且 但是 的是 是什 是怎 为何 吗的 么样 样的 一个 练习题 出题 测验 给我 帮我 我想 想知 知道`) {
-		functionPairs[pair] = true
-	}
-}
-
-func set(words string) map[string]bool {
+// functionWords carry no subject; a query is searched without them unless nothing else is left. Made at first use, so that the
+// start of the program does not pay for it.
+var functionWords = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for _, w := range strings.Fields(`a about after again all also am an and any are as at be because been before being between both but by can
+		could did do does doing don for from had has have having he her here his how i if in into is it its just me more most my no not of off
+		on once only or other our out over own please same she should so some such tell than that the their them then there these they this
+		those through to too under until up us very was we were what when where which while who whom why will with would you your explain
+		describe`) {
 		out[stem(w)] = true
 	}
+	// Chinese pairs that ask rather than name. Pairs that only straddle such a word and another are weak by their frequency.
+	for _, pair := range strings.Fields(`什么 为什 么会 么是 怎么 怎样 如何 哪些 哪个 哪里 多少 是否 可以 能否 有没 没有 一下 我们 你们 他们 这个 那个 这些 那些
+		请问 请解 解释 说明 告诉 诉我 关于 以及 因为 所以 就是 还是 或者 而且 但是 的是 是什 是怎 为何 吗的 么样 样的 一个 给我 帮我 我想 想知 知道`) {
+		out[pair] = true
+	}
 	return out
-}
+})
 
 // maxTerms bounds a query: a bit set of 64 holds them. Later terms of a longer query are left out.
 const maxTerms = 64
@@ -126,7 +121,7 @@ func queryTerms(query string) (terms []string, phrase string) {
 		}
 	})
 	for _, t := range all {
-		if !functionWords[t] && !functionPairs[t] && len(terms) < maxTerms {
+		if !functionWords()[t] && len(terms) < maxTerms {
 			terms = append(terms, t)
 		}
 	}
