@@ -21,7 +21,10 @@ const (
 )
 
 // Fact is one of Admitted, Ended, Settled and QueueChanged.
-type Fact interface{ recordType() uint8 }
+type Fact interface {
+	recordType() uint8
+	named() bool // what the fact is about has an id
+}
 
 // Admitted: a request was accepted. Run is set when it starts one.
 type Admitted struct {
@@ -61,6 +64,15 @@ func (Ended) recordType() uint8        { return typeEnded }
 func (Settled) recordType() uint8      { return typeSettled }
 func (QueueChanged) recordType() uint8 { return typeQueue }
 
+func (f Admitted) named() bool {
+	return f.Request.RequestID.Valid() && (f.Run == nil || f.Run.ID.Valid())
+}
+func (f Ended) named() bool        { return f.Run.ID.Valid() && Settled{f.Requests}.named() }
+func (f QueueChanged) named() bool { return f.SessionID.Valid() }
+func (f Settled) named() bool {
+	return !slices.ContainsFunc(f.Requests, func(e End) bool { return !e.RequestID.Valid() })
+}
+
 // Records encodes facts for one append.
 func Records(facts ...Fact) ([]recordlog.Record, error) {
 	out := make([]recordlog.Record, len(facts))
@@ -88,7 +100,7 @@ func NewState() *State {
 	return &State{Requests: map[protocol.ID]*protocol.Request{}, Runs: map[protocol.ID]*protocol.Run{}, Paused: map[protocol.ID]bool{}, Next: 1}
 }
 
-// Replay applies a journal record. Errors: a record of a known type whose payload cannot be read.
+// Replay applies a journal record. Errors: a record of a known type whose payload cannot be read; the state is then unchanged.
 func (s *State) Replay(r recordlog.Record) error {
 	if r.Version > recordVersion {
 		s.Newer = true
@@ -112,6 +124,9 @@ func replay[F Fact](s *State, r recordlog.Record) error {
 	var f F
 	if err := json.Unmarshal(r.Payload, &f); err != nil {
 		return fmt.Errorf("ledger record of type %d: %w", r.Type, err)
+	}
+	if !f.named() {
+		return fmt.Errorf("ledger record of type %d: an id is missing or is none", r.Type)
 	}
 	s.Apply(f)
 	return nil
@@ -182,7 +197,7 @@ func (s *State) Interrupt(now protocol.Millis, entered func(protocol.Request) []
 		over.Status, over.Phase, over.FinishedAt, over.Error = protocol.RunInterrupted, protocol.PhaseIdle, now, failure
 		f := Ended{Run: over, Paused: true}
 		for _, id := range run.RequestIDs {
-			if r := s.Requests[id]; r != nil {
+			if r := s.Requests[id]; r != nil && r.Status == protocol.RequestRunning { // a steer may have been settled already
 				ended[id] = true
 				f.Requests = append(f.Requests, interrupted(*r, failure, entered))
 			}
