@@ -61,6 +61,9 @@ func failureOf(err error) *failure {
 	if c, ok := err.(interface{ Code() string }); ok && c.Code() != "" {
 		f.Code = c.Code()
 	}
+	if e, ok := err.(*exit); ok && e.code == exitUsage {
+		f.Code = codeUsage
+	}
 	return f
 }
 

@@ -11,8 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detach lets a process live on when the command that started it ends or its terminal is closed.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// inheritable is above every descriptor that a shell hands to a command; bash keeps its own at 255.
+const inheritable = 256
+
+// detach lets a process live on when the command that started it ends or its terminal is closed. It gets none of the files that the
+// command was started with: a pipe, a terminal or a lock of a script must not stay open as long as a backend.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	for fd := 3; fd < inheritable; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+}
 
 func ownedByUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
