@@ -35,17 +35,18 @@ func (s *spaceActor) submit(ctx *engine.Context[spaceMessage], m submitRequest) 
 		m.Fail(err)
 		return
 	}
-	ref, err := s.load(ctx, m.submit.Target.SessionID)
-	if err != nil {
-		m.Fail(err)
-		return
-	}
 	request := s.record(m)
-	s.admitting[id] = &admission{session: request.Target.SessionID, canonical: string(canonical), waiting: []engine.Reply[protocol.Request]{m.Reply}}
+	a := &admission{session: request.Target.SessionID, canonical: string(canonical), waiting: []engine.Reply[protocol.Request]{m.Reply}}
+	s.admitting[id] = a
 	s.backend.active.begin()
-	if err := ref.Post(admitRequest{request, m.bound}); err != nil {
-		s.admitted(admissionDecided{id: id, err: protocol.Errorf(protocol.CodeBusy, "the session is being unloaded; try again")})
-	}
+	s.withSession(ctx, request.Target.SessionID, func(ref *engine.Ref[sessionMessage], err error) {
+		if err == nil {
+			err = ref.Post(admitRequest{request, m.bound})
+		}
+		if a.sent = err == nil; !a.sent {
+			s.admitted(admissionDecided{id: id, err: err})
+		}
+	})
 }
 
 // admissible checks what does not depend on the session.
@@ -118,8 +119,11 @@ func promptSettings() protocol.PromptSettings {
 
 // admitted ends an admission: the record is kept and everybody who waits gets it.
 func (s *spaceActor) admitted(m admissionDecided) {
-	defer s.backend.active.end()
 	a := s.admitting[m.id]
+	if a == nil {
+		return // answered when its session ended
+	}
+	defer s.backend.active.end()
 	delete(s.admitting, m.id)
 	if m.err == nil {
 		// The record may have gone on since the session sent it.

@@ -404,3 +404,38 @@ func TestNothingBlocksBehindAModel(t *testing.T) {
 	}
 	w.ended(c, key, r.RunID)
 }
+
+func TestLeavesWhenNobodyIsThere(t *testing.T) {
+	w := start(t, func(o *actors.Options) { o.ExitWhenDetached, o.IdleExit = true, time.Millisecond })
+	<-w.done // nobody came at all
+	if _, err := client.Dial(ctx, client.Options{URL: w.server.URL(), Token: testToken}); err == nil {
+		t.Error("a backend that has ended still answers")
+	}
+}
+
+// A run keeps the backend alive after its front end has left.
+func TestARunOutlivesItsFrontEnd(t *testing.T) {
+	w := start(t, func(o *actors.Options) { o.ExitWhenDetached, o.IdleExit = true, 300*time.Millisecond })
+	c := w.dial()
+	s, key := w.session(c)
+	w.script(modelserver.Turn{Chunks: []string{"x"}, Hold: "h"})
+	r := call(w, c, protocol.SessionSubmit, submission(key, "r1", "hello"))
+	<-w.model.Started("h")
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.done:
+		t.Fatal("the backend left while a run was active")
+	case <-time.After(600 * time.Millisecond): // twice the time after which it leaves when nothing runs
+	}
+	w.model.Release("h")
+	<-w.done
+	w.stop()
+	next := start(t, nil)
+	c = next.dial()
+	call(next, c, protocol.SpaceOpen, protocol.SpaceOpenParams{Path: s.Path})
+	if run := call(next, c, protocol.RunGet, protocol.RunParams{SpaceID: s.ID, RunID: r.RunID}).Run; run.Status != protocol.RunCompleted {
+		t.Errorf("the run ended as %s", run.Status)
+	}
+}

@@ -53,6 +53,8 @@ type (
 	hostGone struct{ host protocol.ID }
 	// shutdownRequested begins the end.
 	shutdownRequested struct{ mode protocol.ShutdownMode }
+	// shutdownOverdue: what was cancelled had time enough to end.
+	shutdownOverdue struct{}
 	// activityEnded: nothing runs at the moment.
 	activityEnded struct{}
 	// idleExitDue: the time without front ends is over, unless one came back since.
@@ -69,6 +71,7 @@ func (hostDetached) forCoordinator()      {}
 func (findHost) forCoordinator()          {}
 func (hostGone) forCoordinator()          {}
 func (shutdownRequested) forCoordinator() {}
+func (shutdownOverdue) forCoordinator()   {}
 func (activityEnded) forCoordinator()     {}
 func (idleExitDue) forCoordinator()       {}
 
@@ -93,6 +96,7 @@ type coordinator struct {
 	explicit   bool // shutdown was asked for: nobody's return changes that
 	idleTimer  *time.Timer
 	generation int // of the idle timer
+	overdue    *time.Timer
 	ending     bool
 }
 
@@ -101,8 +105,10 @@ func (c *coordinator) Started(ctx *engine.Context[coordinatorMessage]) { c.armId
 
 // Stopped implements engine.Stopped.
 func (c *coordinator) Stopped() {
-	if c.idleTimer != nil {
-		c.idleTimer.Stop()
+	for _, timer := range []*time.Timer{c.idleTimer, c.overdue} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 }
 
@@ -152,7 +158,12 @@ func (c *coordinator) Receive(ctx *engine.Context[coordinatorMessage], m coordin
 		delete(c.hosts, m.host)
 		c.armIdleExit(ctx)
 	case shutdownRequested:
-		c.shutdown(m.mode)
+		c.shutdown(ctx, m.mode)
+	case shutdownOverdue:
+		if !c.ending {
+			ctx.Log().Warn("work that was cancelled does not end; it will be found as interrupted")
+			c.end()
+		}
 	case activityEnded:
 		c.endIfDone()
 	case idleExitDue:
@@ -283,11 +294,15 @@ func (c *coordinator) setLifecycle(l protocol.Lifecycle) {
 	c.backend.feed.Publish(protocol.Change{Type: protocol.ChangeLifecycle, Lifecycle: l})
 }
 
-func (c *coordinator) shutdown(mode protocol.ShutdownMode) {
+func (c *coordinator) shutdown(ctx *engine.Context[coordinatorMessage], mode protocol.ShutdownMode) {
 	c.explicit = true
 	switch {
 	case mode == protocol.ShutdownCancel:
 		c.setLifecycle(protocol.LifecycleStopping)
+		if c.overdue == nil {
+			self := ctx.Self()
+			c.overdue = time.AfterFunc(stopGrace, func() { _ = self.Post(shutdownOverdue{}) }) // stopped means ended anyway
+		}
 		for _, s := range c.spaces {
 			_ = s.ref.Post(cancelRuns{}) // a space that ended has no runs
 		}
@@ -302,6 +317,10 @@ func (c *coordinator) endIfDone() {
 	if c.ending || c.backend.state() == protocol.LifecycleRunning || !c.backend.active.idle() {
 		return
 	}
+	c.end()
+}
+
+func (c *coordinator) end() {
 	c.ending = true
 	close(c.backend.quit)
 }

@@ -154,15 +154,12 @@ func (s *sessionActor) Started(ctx *engine.Context[sessionMessage]) {
 
 // Stopped implements engine.Stopped.
 func (s *sessionActor) Stopped() {
-	if s.store == nil {
-		return
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.backend.log.Error("close session file", "session", s.key.SessionID, "error", err)
+		}
 	}
-	if err := s.store.Close(); err != nil {
-		s.backend.log.Error("close session file", "session", s.key.SessionID, "error", err)
-	}
-	s.backend.feed.ChangeSession(s.key, func(v *protocol.SessionView) {
-		v.Runtime, v.Messages = protocol.RuntimeUnloaded, []protocol.Message{}
-	})
+	_ = s.parent.Post(sessionEnded{s.key.SessionID}) // a space that ended loads nothing any more
 }
 
 // Idle implements engine.Idle.
@@ -228,8 +225,10 @@ func (s *sessionActor) Receive(ctx *engine.Context[sessionMessage], m sessionMes
 	case settleDurable:
 		s.settled(m)
 	case unloadSession:
-		if s.idle() {
+		if s.idle() && s.backend.feed.Unload(s.key) {
 			ctx.Stop()
+		} else {
+			_ = s.parent.Post(sessionKept{s.key.SessionID})
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *socket) Receive(ctx *engine.Context[socketMessage], m socketMessage) {
 	case callReceived:
 		s.call(ctx, m.call)
 	case watchReady:
-		s.watch(m)
+		s.watch(ctx, m)
 	case socketEnded:
 		_ = s.conn.backend.coordinator.Post(socketGone{s.conn}) // a stopped coordinator knows no sockets
 		ctx.Stop()
@@ -171,7 +171,7 @@ func (s *socket) call(ctx *engine.Context[socketMessage], call *server.Call) {
 }
 
 // watch starts a subscription. Its first delivery is queued before the answer.
-func (s *socket) watch(m watchReady) {
+func (s *socket) watch(ctx *engine.Context[socketMessage], m watchReady) {
 	if m.err != nil {
 		m.call.Fail(m.err)
 		return
@@ -186,6 +186,12 @@ func (s *socket) watch(m watchReady) {
 	}
 	peer := s.conn.peer
 	sub := s.conn.backend.feed.Subscribe(m.params.ID, m.params.Scope, m.params.Cursor, func(w *feed.Subscription) { peer.Push(w) })
+	if key := (protocol.SessionKey{SpaceID: m.params.Scope.SpaceID, SessionID: m.params.Scope.SessionID}); key.SessionID != "" && !s.conn.backend.feed.Complete(key) {
+		// The session was unloaded just before it was watched. Now that it is watched it stays, once it is loaded again.
+		sub.Close()
+		s.call(ctx, m.call)
+		return
+	}
 	s.watches[m.params.ID] = sub
 	peer.Push(sub)
 	m.call.Reply(nil)

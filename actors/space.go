@@ -73,11 +73,14 @@ type (
 	}
 	// cancelRuns cancels whatever runs.
 	cancelRuns struct{}
-	// sessionIdle: a session has nothing to do and may be unloaded.
+	// sessionIdle: a session has nothing to do and may be unloaded. sessionKept: it has something to do again. sessionEnded: its
+	// actor is gone and its file closed.
 	sessionIdle struct {
 		id  protocol.ID
 		ref *engine.Ref[sessionMessage]
 	}
+	sessionKept  struct{ id protocol.ID }
+	sessionEnded struct{ id protocol.ID }
 )
 
 func (createSession) forSpace()    {}
@@ -94,6 +97,8 @@ func (getRun) forSpace()           {}
 func (cancelRun) forSpace()        {}
 func (cancelRuns) forSpace()       {}
 func (sessionIdle) forSpace()      {}
+func (sessionKept) forSpace()      {}
+func (sessionEnded) forSpace()     {}
 
 // spaceQueue is how many requests may wait for one space.
 const spaceQueue = 8192
@@ -110,10 +115,13 @@ type spaceActor struct {
 	admitting map[protocol.ID]*admission
 }
 
-// sessionEntry is a session file and, while it is loaded, its actor.
+// sessionEntry is a session file and, while it is loaded, its actor. While the actor is asked to unload, what is meant for it is
+// held: a message to an actor that ends would be lost.
 type sessionEntry struct {
-	file string
-	ref  *engine.Ref[sessionMessage]
+	file      string
+	ref       *engine.Ref[sessionMessage]
+	unloading bool
+	held      []func(*engine.Context[spaceMessage])
 }
 
 func newSpace(b *Backend, info protocol.Space, l *loadedSpace) *spaceActor {
@@ -159,7 +167,7 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 	case sessionsListed:
 		s.show(m)
 	case findSession:
-		m.Done(s.load(ctx, m.id))
+		s.withSession(ctx, m.id, func(ref *engine.Ref[sessionMessage], err error) { m.Done(ref, err) })
 	case submitRequest:
 		s.submit(ctx, m)
 	case admissionDecided:
@@ -173,7 +181,7 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 	case getRun:
 		m.Send(s.runRecord(m.params))
 	case cancelRun:
-		s.cancel(m)
+		s.cancel(ctx, m)
 	case cancelRuns:
 		for _, e := range s.sessions {
 			if e.ref != nil {
@@ -181,7 +189,13 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 			}
 		}
 	case sessionIdle:
-		s.unload(m)
+		if e := s.sessions[m.id]; e != nil && e.ref == m.ref && !e.unloading {
+			e.unloading = m.ref.Post(unloadSession{}) == nil
+		}
+	case sessionKept:
+		s.release(ctx, m.id)
+	case sessionEnded:
+		s.ended(ctx, m.id)
 	}
 }
 
@@ -246,12 +260,9 @@ func (s *spaceActor) show(m sessionsListed) {
 		if e == nil || e.file != info.File {
 			continue
 		}
-		if _, there := s.backend.feed.Session(protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}); there {
-			continue
-		}
 		view := s.emptyView(info)
 		view.UpdatedAt = max(view.UpdatedAt, runs[id])
-		s.backend.feed.Show(view)
+		s.backend.feed.ShowSummary(view)
 	}
 	s.listed = true
 	for _, r := range s.listing {
@@ -281,53 +292,62 @@ func (s *spaceActor) summaries() []protocol.SessionSummary {
 	return out
 }
 
-// load returns the actor of a session, spawning it when there is none or the last one has ended.
-func (s *spaceActor) load(ctx *engine.Context[spaceMessage], id protocol.ID) (*engine.Ref[sessionMessage], error) {
+// withSession does something with the actor of a session, loading it when needed, at once or when the actor that is being unloaded
+// has ended or stays.
+func (s *spaceActor) withSession(ctx *engine.Context[spaceMessage], id protocol.ID, do func(*engine.Ref[sessionMessage], error)) {
 	e := s.sessions[id]
 	if e == nil {
-		return nil, protocol.Errorf(protocol.CodeNotFound, "there is no session %s in %s", id, s.info.Path)
+		do(nil, protocol.Errorf(protocol.CodeNotFound, "there is no session %s in %s", id, s.info.Path))
+		return
 	}
-	if e.ref != nil {
-		select {
-		case <-e.ref.Done():
-		default:
-			return e.ref, nil
+	if e.unloading {
+		e.held = append(e.held, func(ctx *engine.Context[spaceMessage]) { s.withSession(ctx, id, do) })
+		return
+	}
+	if e.ref == nil {
+		ref, err := s.load(ctx, id, e.file)
+		if err != nil {
+			do(nil, err)
+			return
+		}
+		e.ref = ref
+	}
+	do(e.ref, nil)
+}
+
+// release does what was held for a session.
+func (s *spaceActor) release(ctx *engine.Context[spaceMessage], id protocol.ID) {
+	e := s.sessions[id]
+	held := e.held
+	e.unloading, e.held = false, nil
+	for _, do := range held {
+		do(ctx)
+	}
+}
+
+// ended forgets an actor that is gone. Admissions that it had not decided are answered: it failed with them.
+func (s *spaceActor) ended(ctx *engine.Context[spaceMessage], id protocol.ID) {
+	s.sessions[id].ref = nil
+	for request, a := range s.admitting {
+		if a.session == id && a.sent {
+			s.admitted(admissionDecided{id: request, err: errPanic})
 		}
 	}
+	s.release(ctx, id)
+}
+
+// load spawns the actor of a session.
+func (s *spaceActor) load(ctx *engine.Context[spaceMessage], id protocol.ID, file string) (*engine.Ref[sessionMessage], error) {
 	a := &sessionActor{
 		backend: s.backend, space: s.space, parent: ctx.Self(), log: s.log, fsys: s.loadedSpace.sessions,
-		key: protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}, file: e.file,
+		key: protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}, file: file,
 		runs: s.state.RunsOf(id, viewRuns),
 	}
-	ref, err := engine.Spawn[sessionMessage](ctx, engine.Options{Name: "session " + string(id), Workers: 1, Idle: s.backend.opts.SessionIdle}, a)
-	if err != nil {
-		return nil, err
-	}
-	e.ref = ref
-	return ref, nil
+	return engine.Spawn[sessionMessage](ctx, engine.Options{Name: "session " + string(id), Workers: 1, Idle: s.backend.opts.SessionIdle}, a)
 }
 
 // viewRuns is how many runs of the past a session's view shows; protocol version 1 fixes it.
 const viewRuns = 100
-
-// unload ends a session's actor. Whoever found it just now and asks it gets no answer and asks the space again.
-func (s *spaceActor) unload(m sessionIdle) {
-	e := s.sessions[m.id]
-	if e == nil || e.ref != m.ref || s.busy(m.id) {
-		return
-	}
-	_ = m.ref.Post(unloadSession{}) // ended already
-}
-
-// busy reports whether an admission of the session is on its way.
-func (s *spaceActor) busy(id protocol.ID) bool {
-	for _, a := range s.admitting {
-		if a.session == id {
-			return true
-		}
-	}
-	return false
-}
 
 func (s *spaceActor) requestRecord(id protocol.ID) protocol.RequestRecord {
 	if r := s.state.Requests[id]; r != nil {
@@ -356,7 +376,7 @@ func (s *spaceActor) runRecord(p protocol.RunParams) protocol.RunRecord {
 	return protocol.RunRecord{Unknown: &protocol.UnknownRun{ID: cmp.Or(p.RunID, p.RequestID), Status: protocol.Unknown}}
 }
 
-func (s *spaceActor) cancel(m cancelRun) {
+func (s *spaceActor) cancel(ctx *engine.Context[spaceMessage], m cancelRun) {
 	run := s.run(m.params)
 	switch {
 	case run == nil:
@@ -364,10 +384,11 @@ func (s *spaceActor) cancel(m cancelRun) {
 	case run.Status.Terminal():
 		m.Send(*run)
 	default:
-		e := s.sessions[run.SessionID]
-		if e == nil || e.ref == nil || e.ref.Post(cancelActive{m.Reply, run.ID}) != nil {
-			m.Send(*run)
-		}
+		s.withSession(ctx, run.SessionID, func(ref *engine.Ref[sessionMessage], err error) {
+			if err != nil || ref.Post(cancelActive{m.Reply, run.ID}) != nil {
+				m.Send(*run)
+			}
+		})
 	}
 }
 
@@ -375,6 +396,7 @@ func (s *spaceActor) cancel(m cancelRun) {
 type admission struct {
 	session   protocol.ID
 	canonical string
+	sent      bool // the session has it
 	waiting   []engine.Reply[protocol.Request]
 }
 

@@ -38,8 +38,9 @@ type space struct {
 }
 
 type session struct {
-	state protocol.Snapshot // exactly one session
-	ring  ring
+	state    protocol.Snapshot // exactly one session
+	complete bool              // the view has the session's messages and runs, not only its summary
+	ring     ring
 }
 
 func (s *session) view() *protocol.SessionView { return &s.state.Sessions[0] }
@@ -170,8 +171,14 @@ func (f *Feed) ChangeSession(key protocol.SessionKey, change func(*protocol.Sess
 	return true
 }
 
-// Show sets the view of a session without a change: the session is shown more completely than before, nothing happened to it.
-func (f *Feed) Show(view protocol.SessionView) {
+// ShowSummary sets the view of a session of which only the summary is known, without a change: nothing happened to it. A view that
+// is there already stays.
+func (f *Feed) ShowSummary(view protocol.SessionView) { f.show(view, false) }
+
+// Show sets the complete view of a session, without a change.
+func (f *Feed) Show(view protocol.SessionView) { f.show(view, true) }
+
+func (f *Feed) show(view protocol.SessionView, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sp := f.spaces[view.SpaceID]
@@ -182,9 +189,37 @@ func (f *Feed) Show(view protocol.SessionView) {
 	if se == nil {
 		se = &session{}
 		sp.sessions[view.SessionID] = se
+	} else if !complete {
+		return
 	}
 	view.Messages, view.Runs = tail(view.Messages), tail(view.Runs)
-	se.state = protocol.Snapshot{Sessions: []protocol.SessionView{view}}
+	se.state, se.complete = protocol.Snapshot{Sessions: []protocol.SessionView{view}}, complete
+}
+
+// Unload takes the messages out of a session's view, unless somebody watches the session. It reports whether it did.
+func (f *Feed) Unload(key protocol.SessionKey) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	se := f.session(key)
+	if se == nil {
+		return true
+	}
+	if len(f.subs[key.Scope()]) > 0 {
+		return false
+	}
+	view := se.state.Clone().Sessions[0]
+	view.Runtime, view.Messages = protocol.RuntimeUnloaded, []protocol.Message{}
+	f.publish(protocol.Change{Type: protocol.ChangeSession, Session: &view})
+	se.complete = false
+	return true
+}
+
+// Complete reports whether a session's view has its messages. A session that is not shown has nothing that could be missing.
+func (f *Feed) Complete(key protocol.SessionKey) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	se := f.session(key)
+	return se == nil || se.complete
 }
 
 // Session returns the view of a session.

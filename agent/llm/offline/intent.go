@@ -199,7 +199,7 @@ func wholeSpace(topic string) bool {
 		switch {
 		case w == "everything" || w == "all" || w == "anything" || w == "folder" || w == "space" || w == "notes" || w == "files" || w == "whole":
 			whole = true
-		case cjk && strings.Trim(w, "全部所有整个一切内容笔记文件夹资料任何的我这里里面") == "":
+		case cjk && strings.Trim(w, "全部所有整个一切内容笔记文件夹资料任何的我这里面") == "":
 			whole = true
 		case cjk || !functionWord(w) && !isQuizNoun(w) && w != "material" && w != "materials" && w != "here" && !isPractise(w):
 			other = true
