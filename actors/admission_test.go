@@ -15,6 +15,7 @@ import (
 	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/client"
+	"github.com/repa-app/repa/testkit/clock"
 	"github.com/repa-app/repa/testkit/modelserver"
 )
 
@@ -437,5 +438,29 @@ func TestARunOutlivesItsFrontEnd(t *testing.T) {
 	call(next, c, protocol.SpaceOpen, protocol.SpaceOpenParams{Path: s.Path})
 	if run := call(next, c, protocol.RunGet, protocol.RunParams{SpaceID: s.ID, RunID: r.RunID}).Run; run.Status != protocol.RunCompleted {
 		t.Errorf("the run ended as %s", run.Status)
+	}
+}
+
+// Records carry the clock's time, and nothing depends on its direction: it jumps back a day between two runs.
+func TestAClockThatJumpsBack(t *testing.T) {
+	var wall clock.Clock
+	w := start(t, func(o *actors.Options) { o.Clock = &wall })
+	c := w.dial()
+	_, key := w.session(c)
+	for i, jump := range []time.Duration{0, -24 * time.Hour, 48 * time.Hour} {
+		wall.Advance(jump)
+		r := call(w, c, protocol.SessionSubmit, submission(key, fmt.Sprintf("r%d", i), "hello"))
+		if run := w.ended(c, key, r.RunID); run.Status != protocol.RunCompleted || run.CreatedAt != protocol.MillisOf(wall.Now()) {
+			t.Errorf("%+v", run)
+		}
+	}
+	var order []string
+	for _, m := range messages(w, c, key) {
+		if m.Role == protocol.RoleUser {
+			order = append(order, string(m.RequestID))
+		}
+	}
+	if got := strings.Join(order, " "); got != "r0 r1 r2" {
+		t.Errorf("history is in the order %s", got)
 	}
 }

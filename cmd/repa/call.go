@@ -79,12 +79,8 @@ func (c *callCommand) call(ctx context.Context, t *terminal) (jsontext.Value, er
 	}
 	var cl *client.Client
 	if c.Space != "" {
-		path, err := t.checkSpace(c.Space)
-		if err != nil {
-			return nil, err
-		}
 		var s protocol.Space
-		if cl, s, err = t.enter(ctx, path); err != nil {
+		if cl, s, err = t.enterDir(ctx, c.Space); err != nil {
 			return nil, err
 		}
 		params = fillSpace(params, s.ID)

@@ -53,11 +53,7 @@ type news struct {
 
 // Run talks until the input ends or the learner leaves.
 func (c *chatCommand) Run(ctx context.Context, t *terminal) error {
-	path, err := t.checkSpace(c.Dir)
-	if err != nil {
-		return err
-	}
-	cl, s, err := t.enter(ctx, path)
+	cl, s, err := t.enterDir(ctx, c.Dir)
 	if err != nil {
 		return err
 	}

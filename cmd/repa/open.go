@@ -115,6 +115,15 @@ func (t *terminal) enter(ctx context.Context, path string) (*client.Client, prot
 	return c, s, nil
 }
 
+// enterDir checks a folder that a person named and opens it.
+func (t *terminal) enterDir(ctx context.Context, dir string) (*client.Client, protocol.Space, error) {
+	path, err := t.checkSpace(dir)
+	if err != nil {
+		return nil, protocol.Space{}, err
+	}
+	return t.enter(ctx, path)
+}
+
 // leave detaches. That the backend does not confirm it changes nothing for the command, whose work is done.
 func leave(c *client.Client) { _ = c.Close(context.Background()) }
 

@@ -37,11 +37,7 @@ type sessionRow struct {
 
 // Run lists the sessions of a space.
 func (c *sessionList) Run(ctx context.Context, t *terminal) error {
-	path, err := t.checkSpace(c.Space)
-	if err != nil {
-		return err
-	}
-	cl, s, err := t.enter(ctx, path)
+	cl, s, err := t.enterDir(ctx, c.Space)
 	if err != nil {
 		return err
 	}
@@ -105,11 +101,7 @@ type sessionShow struct {
 
 // Run prints a session.
 func (c *sessionShow) Run(ctx context.Context, t *terminal) error {
-	path, err := t.checkSpace(c.Space)
-	if err != nil {
-		return err
-	}
-	cl, s, err := t.enter(ctx, path)
+	cl, s, err := t.enterDir(ctx, c.Space)
 	if err != nil {
 		return err
 	}
