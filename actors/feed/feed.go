@@ -175,7 +175,7 @@ func (f *Feed) ChangeSession(key protocol.SessionKey, change func(*protocol.Sess
 // is there already stays.
 func (f *Feed) ShowSummary(view protocol.SessionView) { f.show(view, false) }
 
-// Show sets the complete view of a session, without a change.
+// Show sets the complete view of a session, without a change. Whoever resumes from before it was complete gets a snapshot.
 func (f *Feed) Show(view protocol.SessionView) { f.show(view, true) }
 
 func (f *Feed) show(view protocol.SessionView, complete bool) {
@@ -192,8 +192,13 @@ func (f *Feed) show(view protocol.SessionView, complete bool) {
 	} else if !complete {
 		return
 	}
-	view.Messages, view.Runs = tail(view.Messages), tail(view.Runs)
-	se.state, se.complete = protocol.Snapshot{Sessions: []protocol.SessionView{view}}, complete
+	if complete && !se.complete { // who resumes from before may lack what no change told
+		f.sequence++
+		se.ring.evicted = f.sequence
+	}
+	se.state, se.complete = protocol.Snapshot{Sessions: []protocol.SessionView{view}}.Clone(), complete // deltas change messages in place
+	own := se.view()
+	own.Messages, own.Runs = tail(own.Messages), tail(own.Runs)
 }
 
 // Unload takes the messages out of a session's view, unless somebody watches the session. It reports whether it did.
@@ -247,11 +252,25 @@ func (f *Feed) Watched(key protocol.SessionKey) bool {
 	return len(f.subs[key.Scope()]) > 0
 }
 
-// RemoveSpace forgets a space that was closed.
+// RemoveSpace forgets a space that was closed. No change of the protocol says so: whoever sees the space gets a snapshot, and so
+// does everybody who resumes from before.
 func (f *Feed) RemoveSpace(id protocol.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.spaces[id] == nil {
+		return
+	}
 	delete(f.spaces, id)
+	f.sequence++
+	f.app.evicted = f.sequence
+	for scope, same := range f.subs {
+		if scope.SpaceID != "" && scope.SpaceID != id {
+			continue
+		}
+		for sub := range same {
+			sub.renew()
+		}
+	}
 }
 
 // Snapshot returns what a subscriber of the scope would see now.

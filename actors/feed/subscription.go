@@ -32,8 +32,9 @@ type Subscription struct {
 // waiting is an entry that was not fetched yet, or several deltas of one block merged.
 type waiting struct {
 	*entry
-	merged   *protocol.Change
-	sequence int64
+	merged   []byte // the text of all of them; nil for a single entry
+	sequence int64  // of the last
+	bytes    int
 }
 
 // Subscribe adds a subscriber. Its first delivery is ready at once: the changes since cursor when they are still there, else a
@@ -106,8 +107,15 @@ func (s *Subscription) add(e *entry) {
 	}
 	s.queue(e)
 	if s.bytes > pendingBytes {
-		s.snapshot, s.pending, s.bytes = true, nil, 0
+		s.renew()
+		return
 	}
+	s.wake(s)
+}
+
+// renew makes a snapshot stand for everything that waits.
+func (s *Subscription) renew() {
+	s.snapshot, s.pending, s.bytes = true, nil, 0
 	s.wake(s)
 }
 
@@ -119,17 +127,17 @@ func (s *Subscription) queue(e *entry) {
 			return
 		}
 	}
-	s.pending = append(s.pending, waiting{entry: e, sequence: e.sequence})
+	s.pending = append(s.pending, waiting{entry: e, sequence: e.sequence, bytes: e.size})
 	s.bytes += e.size
 }
 
-// mergedBytes bounds one merged delta, so that joining texts does not become slow.
+// mergedBytes bounds one merged delta, so that deliveries stay about as large as they should be.
 const mergedBytes = 64 << 10
 
 // takes reports whether a delta continues this one.
 func (w *waiting) takes(c *protocol.Change) bool {
 	a := &w.change
-	if w.merged != nil && len(w.merged.Text) > mergedBytes {
+	if len(w.merged) > mergedBytes {
 		return false
 	}
 	return a.Type == protocol.ChangeDelta && a.SpaceID == c.SpaceID && a.SessionID == c.SessionID &&
@@ -138,11 +146,20 @@ func (w *waiting) takes(c *protocol.Change) bool {
 
 func (w *waiting) merge(e *entry) {
 	if w.merged == nil {
-		c := w.change
-		w.merged = &c
+		w.merged = []byte(w.change.Text)
 	}
-	w.merged.Text += e.change.Text
+	w.merged = append(w.merged, e.change.Text...)
 	w.sequence = e.sequence
+	w.bytes += len(e.change.Text)
+}
+
+func (w *waiting) encode(scope protocol.Scope) (jsontext.Value, error) {
+	if w.merged == nil {
+		return w.entry.encode(scope)
+	}
+	c := w.change
+	c.Text = string(w.merged)
+	return protocol.Encode(c)
 }
 
 // Next implements the peer's source: one subscription.update, or false when there is nothing now.
@@ -183,14 +200,9 @@ func (s *Subscription) next() (jsontext.Value, error) {
 	cursor := s.cursor
 	s.feed.mu.Unlock()
 	changes := make([]jsontext.Value, len(take))
-	for i, w := range take {
+	for i := range take {
 		var err error
-		if w.merged != nil {
-			changes[i], err = protocol.Encode(*w.merged)
-		} else {
-			changes[i], err = w.encode(s.scope)
-		}
-		if err != nil {
+		if changes[i], err = take[i].encode(s.scope); err != nil {
 			return nil, err
 		}
 	}
@@ -201,14 +213,14 @@ func (s *Subscription) next() (jsontext.Value, error) {
 func (s *Subscription) take() []waiting {
 	n, bytes := 0, 0
 	for n < len(s.pending) && (n == 0 || bytes < deliveryBytes) {
-		bytes += s.pending[n].size
+		bytes += s.pending[n].bytes
 		n++
 	}
 	out := s.pending[:n:n]
 	s.pending = s.pending[n:]
-	s.bytes = max(0, s.bytes-bytes)
+	s.bytes -= bytes
 	if len(s.pending) == 0 {
-		s.pending, s.bytes = nil, 0
+		s.pending = nil
 	}
 	return out
 }
