@@ -92,9 +92,9 @@ func TestNoOverflowForAReaderThatKeepsUp(t *testing.T) {
 	f, scope := started()
 	r := subscribe(f, "r", scope, nil)
 	r.agree(t)
-	piece := strings.Repeat("y", 512)
+	piece := strings.Repeat("y", 1<<10)
 	live := ""
-	for i := range 6 << 10 { // 6 MiB, never more than a few KiB waiting, and never nothing
+	for i := range 6 << 10 { // 12 MiB, never more than a few KiB waiting, and never nothing
 		if i%64 == 0 {
 			live = fmt.Sprint("m", i)
 			f.Publish(message("p", "s", live, ""))
@@ -162,9 +162,11 @@ func TestMerging(t *testing.T) {
 	if r.snapshots != 1 || len(r.since) > 1001 || r.text("live", 0) != want.String() {
 		t.Errorf("the other: %d snapshots, %d changes", r.snapshots, len(r.since))
 	}
+	f.Publish(delta("p", "s", "live", 0, "a"), delta("p", "s", "live", 0, "b"), delta("p", "s", "live", 0, "c"))
+	slow.agree(t)
 	slow.resume() // its cursor is behind all that was merged
-	if slow.agree(t); slow.text("live", 0) != want.String() {
-		t.Errorf("resumed, the text has %d bytes of %d", len(slow.text("live", 0)), want.Len())
+	if slow.agree(t); slow.snapshots != 1 || slow.text("live", 0) != want.String()+"abc" {
+		t.Errorf("resumed with %d snapshots, the text has %d bytes of %d", slow.snapshots, len(slow.text("live", 0)), want.Len()+3)
 	}
 }
 
