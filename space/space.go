@@ -181,7 +181,7 @@ func (s *Space) prepare(opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := vfs.WriteFile(s.meta, "owner.json", append(owner, '\n'), 0o600); err != nil {
+	if err := vfs.PublishFile(s.meta, "owner.json", append(owner, '\n'), 0o600); err != nil {
 		return diskError("owner.json of "+s.path, err)
 	}
 	for _, dir := range []string{"journal", "sessions"} {

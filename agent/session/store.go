@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,6 +22,9 @@ const (
 
 	// maxFile bounds what Open takes into memory: an open session holds its whole file. The longest known sessions have 128 MB.
 	maxFile = 1 << 30
+
+	// maxID keeps the file's name within what every file system takes.
+	maxID = 128
 
 	// ISO 8601 with milliseconds in UTC, as JavaScript writes it.
 	isoTime = "2006-01-02T15:04:05.000Z"
@@ -77,7 +79,15 @@ type Options struct {
 }
 
 // validID is Pi's rule for session ids; they are part of a file name, hence the length.
-var validID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
+func validID(id string) bool {
+	alphanumeric := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
+	for _, c := range []byte(id) {
+		if !alphanumeric(c) && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(id) > 0 && len(id) <= maxID && alphanumeric(id[0]) && alphanumeric(id[len(id)-1])
+}
 
 // Damage is a line of the file that is no entry, or one that hides another. It stays in the file as it is.
 type Damage struct {
@@ -109,7 +119,7 @@ func Create(fsys vfs.FS, opts Options) (*Store, error) {
 	if opts.ID == "" {
 		opts.ID = opts.newID()
 	}
-	if !validID.MatchString(opts.ID) {
+	if !validID(opts.ID) {
 		return nil, &Error{"invalid_input", fmt.Sprintf("session id %q is not usable: use up to 128 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit", opts.ID)}
 	}
 	now := opts.Now().UTC().Format(isoTime)

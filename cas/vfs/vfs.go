@@ -85,24 +85,37 @@ var (
 // and the new one for certain once it returned nil. The temporary name is name plus ".tmp" plus a random suffix in the same
 // directory; it is removed again on failure.
 func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
-	temp, err := writeTemp(fsys, name, data, perm)
+	if err := replace(fsys, name, data, perm, true); err != nil {
+		return err
+	}
+	return fsys.SyncDir(path.Dir(name))
+}
+
+// PublishFile replaces or creates name with data for other processes: they see the old or the new file, never a part. It does not
+// outlive a crash of the machine and costs no sync: for files that say something about a running process.
+func PublishFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
+	return replace(fsys, name, data, perm, false)
+}
+
+func replace(fsys FS, name string, data []byte, perm fs.FileMode, durable bool) error {
+	temp, err := writeTemp(fsys, name, data, perm, durable)
 	if err != nil {
 		return err
 	}
 	if err := fsys.Rename(temp, name); err != nil {
 		return errors.Join(err, fsys.Remove(temp))
 	}
-	return fsys.SyncDir(path.Dir(name))
+	return nil
 }
 
-func writeTemp(fsys FS, name string, data []byte, perm fs.FileMode) (string, error) {
+func writeTemp(fsys FS, name string, data []byte, perm fs.FileMode, durable bool) (string, error) {
 	temp := name + ".tmp" + randomSuffix()
 	f, err := fsys.OpenFile(temp, createExclusive, perm)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(data)
-	if err == nil {
+	if err == nil && durable {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {

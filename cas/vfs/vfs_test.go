@@ -21,15 +21,19 @@ func conform(t *testing.T, fsys vfs.FS) {
 	if err := vfs.MkdirAll(fsys, "a/b", 0o700); err != nil {
 		t.Errorf("making a folder that is there: %v", err)
 	}
-	for _, text := range []string{"first", "第二"} {
-		if err := vfs.WriteFile(fsys, "a/b/f", []byte(text), 0o600); err != nil {
+	for i, text := range []string{"first", "第二", "3"} {
+		write := vfs.WriteFile
+		if i == 1 {
+			write = vfs.PublishFile
+		}
+		if err := write(fsys, "a/b/f", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := vfs.ReadFile(fsys, "a/b/f", 100); err != nil || string(got) != text {
 			t.Errorf("read %q, %v; want %q", got, err, text)
 		}
 	}
-	if _, err := vfs.ReadFile(fsys, "a/b/f", 2); !errors.Is(err, vfs.ErrTooLarge) {
+	if _, err := vfs.ReadFile(fsys, "a/b/f", 0); !errors.Is(err, vfs.ErrTooLarge) {
 		t.Errorf("limit: %v", err)
 	}
 	if _, err := vfs.ReadFile(fsys, "a/none", -1); !errors.Is(err, fs.ErrNotExist) {

@@ -39,6 +39,14 @@ type commandLine struct {
 	Completion completionCommand `cmd:"" help:"${completion}"`
 }
 
+// serveLine is the grammar of the backend process alone. The whole one takes as long to build as everything else that a backend
+// does until it is ready.
+type serveLine struct {
+	Yes   bool         `short:"y" help:"${flag_yes}"`
+	Help  helpFlag     `short:"h" help:"${flag_help}"`
+	Serve serveCommand `cmd:"" help:"${serve}"`
+}
+
 // terminal is what a command works with.
 type terminal struct {
 	in       *os.File
@@ -79,8 +87,12 @@ func main() {
 // main runs one command line and returns the exit code.
 func (t *terminal) main(ctx context.Context, args []string) int {
 	var line commandLine
+	var grammar any = &line
+	if len(args) > 0 && args[0] == "serve" {
+		grammar = &serveLine{}
+	}
 	var err error
-	t.grammar, err = kong.New(&line, kong.Name("repa"), kong.Description("${about}"), helpTexts(t.lang), kong.NoDefaultHelp(),
+	t.grammar, err = kong.New(grammar, kong.Name("repa"), kong.Description("${about}"), helpTexts(t.lang), kong.NoDefaultHelp(),
 		kong.Writers(t.out, t.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Exit(func(int) { panic(helpShown{}) }), kong.Bind(t))
 	if err != nil {

@@ -106,7 +106,7 @@ func (t *terminal) lockState(f folders, connectionFile string) (io.Closer, error
 	}
 	holder, err := json.Marshal(map[string]any{"pid": os.Getpid(), "connectionFile": connectionFile})
 	if err == nil {
-		err = vfs.WriteFile(state, "backend.json", holder, 0o600)
+		err = vfs.PublishFile(state, "backend.json", holder, 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -130,7 +130,7 @@ func (t *terminal) writeConnection(file string, info connectionInfo) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(folder, filepath.Base(file), append(data, '\n'), 0o600)
+	return vfs.PublishFile(folder, filepath.Base(file), append(data, '\n'), 0o600)
 }
 
 // removeConnection removes the connection file if it still is this backend's.
