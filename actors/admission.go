@@ -10,6 +10,31 @@ import (
 	"github.com/repa-app/repa/protocol"
 )
 
+// admission is a request on its way to the journal; repeats wait for the same outcome.
+type admission struct {
+	session   protocol.ID
+	canonical string
+	sent      bool // the session has it
+	waiting   []engine.Reply[protocol.Request]
+}
+
+// replyRecord answers a repeated submission from the stored record.
+func replyRecord(m submitRequest, stored *protocol.Request, canonical string) {
+	kept, err := protocol.Canonical(stored.Submission)
+	switch {
+	case err != nil:
+		m.Fail(err)
+	case string(kept) != canonical:
+		m.Fail(errIDConflict(m.submit.RequestID))
+	default:
+		m.Send(*stored)
+	}
+}
+
+func errIDConflict(id protocol.ID) error {
+	return protocol.Errorf(protocol.CodeRequestIdConflict, "request id %s was used before for another submission; use a new id", id)
+}
+
 // submit admits a request or finds the record of an earlier one. The order of the checks is that of protocol version 1: what is
 // known already is answered before anything else is looked at.
 func (s *spaceActor) submit(ctx *engine.Context[spaceMessage], m submitRequest) {

@@ -98,7 +98,6 @@ func (readHistory) forSession()      {}
 func (admitRequest) forSession()     {}
 func (requestDurable) forSession()   {}
 func (cancelActive) forSession()     {}
-func (cancelActive) forSpace()       {}
 func (recordMessages) forSession()   {}
 func (messagesRecorded) forSession() {}
 func (phaseChanged) forSession()     {}

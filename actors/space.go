@@ -3,8 +3,6 @@ package actors
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/repa-app/repa/actors/engine"
 	"github.com/repa-app/repa/agent/connection"
@@ -111,6 +109,7 @@ type spaceActor struct {
 
 	sessions  map[protocol.ID]*sessionEntry
 	listed    bool
+	listErr   error
 	listing   []engine.Reply[[]protocol.SessionSummary]
 	admitting map[protocol.ID]*admission
 }
@@ -160,7 +159,7 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 		s.created(m)
 	case listSessions:
 		if s.listed {
-			m.Send(s.summaries())
+			m.Done(s.summaries(), s.listErr)
 		} else {
 			s.listing = append(s.listing, m.Reply)
 		}
@@ -241,54 +240,38 @@ func (s *spaceActor) emptyView(info session.Info) protocol.SessionView {
 	}
 }
 
-// show puts the sessions that nobody has loaded or made since into the feed.
+// show puts the sessions that nobody has loaded or made since into the feed, and answers who waits for the list.
 func (s *spaceActor) show(m sessionsListed) {
-	if m.err != nil {
-		for _, r := range s.listing {
-			r.Fail(m.err)
-		}
-		s.listing = nil
-		return
-	}
+	s.listed, s.listErr = true, m.err
 	runs := map[protocol.ID]protocol.Millis{}
 	for _, r := range s.state.Runs {
 		runs[r.SessionID] = max(runs[r.SessionID], r.CreatedAt, r.FinishedAt)
 	}
 	for _, info := range m.infos {
 		id := protocol.ID(info.ID)
-		e := s.sessions[id]
-		if e == nil || e.file != info.File {
+		if e := s.sessions[id]; e == nil || e.file != info.File {
 			continue
 		}
 		view := s.emptyView(info)
 		view.UpdatedAt = max(view.UpdatedAt, runs[id])
 		s.backend.feed.ShowSummary(view)
 	}
-	s.listed = true
 	for _, r := range s.listing {
-		r.Send(s.summaries())
+		r.Done(s.summaries(), m.err)
 	}
 	s.listing = nil
 }
 
+// summaries lists the sessions in the order of the feed: newest activity first.
 func (s *spaceActor) summaries() []protocol.SessionSummary {
 	out := []protocol.SessionSummary{}
-	for id := range s.sessions {
-		v, ok := s.backend.feed.Session(protocol.SessionKey{SpaceID: s.info.ID, SessionID: id})
-		if !ok {
-			continue
-		}
-		summary := protocol.SessionSummary{SpaceID: v.SpaceID, SessionID: id, Title: v.Title, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Runtime: v.Runtime}
-		for i := range v.Runs {
-			if !v.Runs[i].Status.Terminal() {
-				summary.ActiveRun = &v.Runs[i]
-			}
+	for _, v := range s.backend.feed.Snapshot(protocol.Scope{SpaceID: s.info.ID}).Sessions {
+		summary := protocol.SessionSummary{SpaceID: v.SpaceID, SessionID: v.SessionID, Title: v.Title, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Runtime: v.Runtime}
+		if len(v.Runs) > 0 { // outside of its own scope a session shows only what runs
+			summary.ActiveRun = &v.Runs[0]
 		}
 		out = append(out, summary)
 	}
-	slices.SortFunc(out, func(a, b protocol.SessionSummary) int {
-		return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(string(a.SessionID), string(b.SessionID)))
-	})
 	return out
 }
 
@@ -390,29 +373,4 @@ func (s *spaceActor) cancel(ctx *engine.Context[spaceMessage], m cancelRun) {
 			}
 		})
 	}
-}
-
-// admission is a request on its way to the journal; repeats wait for the same outcome.
-type admission struct {
-	session   protocol.ID
-	canonical string
-	sent      bool // the session has it
-	waiting   []engine.Reply[protocol.Request]
-}
-
-// replyRecord answers a repeated submission from the stored record.
-func replyRecord(m submitRequest, stored *protocol.Request, canonical string) {
-	kept, err := protocol.Canonical(stored.Submission)
-	switch {
-	case err != nil:
-		m.Fail(err)
-	case string(kept) != canonical:
-		m.Fail(errIDConflict(m.submit.RequestID))
-	default:
-		m.Send(*stored)
-	}
-}
-
-func errIDConflict(id protocol.ID) error {
-	return protocol.Errorf(protocol.CodeRequestIdConflict, "request id %s was used before for another submission; use a new id", id)
 }
