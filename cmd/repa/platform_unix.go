@@ -33,7 +33,7 @@ func private(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
 
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
-	return pid > 0 && (err == nil || err == syscall.EPERM) && !zombie(pid)
+	return pid > 0 && (err == nil || err == syscall.EPERM)
 }
 
 // freeDisk returns the bytes that the user may still write where path is.

@@ -63,7 +63,7 @@ const (
 	stopPoll = 10 * time.Millisecond
 	// stopDeadline is how long --now waits: longer than the backend's own deadline for work that does not end.
 	stopDeadline = 20 * time.Second
-	goneDeadline = 2 * time.Second
+	goneDeadline = 5 * time.Second
 )
 
 // Run ends the backend and waits until its process is gone.
