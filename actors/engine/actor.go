@@ -181,6 +181,8 @@ func (c *Context[M]) receive(ac actor.Context) {
 		if i, ok := c.actor.(Idle[M]); ok {
 			c.protect(nil, func() { i.Idle(c) })
 		}
+	case *lastMessage:
+		c.Stop()
 	case *actor.Stopped:
 		c.stopped()
 	}

@@ -26,6 +26,12 @@ type envelope[M any] struct {
 // IgnoreDeadLetterLogging is the library's mark for that.
 func (*envelope[M]) IgnoreDeadLetterLogging() {}
 
+// lastMessage ends the actor when it comes to it. The library's own pill would be reported when the actor has just ended.
+type lastMessage struct{}
+
+// IgnoreDeadLetterLogging: see envelope.
+func (*lastMessage) IgnoreDeadLetterLogging() {}
+
 // Tell sends a message. Errors: ErrBusy when the queue is full, ErrStopped, ErrNilMessage.
 func (r *Ref[M]) Tell(m M) error {
 	if r.queued.Add(1) > r.limit {
@@ -71,7 +77,7 @@ func (r *Ref[M]) Stop(ctx context.Context) error {
 		return nil
 	default:
 	}
-	r.sys.as.Root.Poison(r.pid)
+	r.sys.as.Root.Send(r.pid, &lastMessage{})
 	select {
 	case <-r.done:
 		return nil

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -48,7 +49,9 @@ type stopper interface {
 // NewSystem makes a system. It costs a few megabytes: one per process, few in tests.
 func NewSystem(log *slog.Logger) *System {
 	quiet := func(*actor.ActorSystem) *slog.Logger { return log }
-	return &System{as: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), log: log}
+	// A message to an actor that has just ended starts a goroutine in the library that counts such messages for this long.
+	const count = time.Millisecond
+	return &System{as: actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(count)), log: log}
 }
 
 // Stop ends the system's root actors, the newest first, each with its children, letting each handle what it has received
