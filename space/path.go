@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -18,8 +19,8 @@ import (
 func (s *Space) cleanPath(name string) (string, error) {
 	original := name
 	name = strings.TrimPrefix(name, "@")
-	if strings.ContainsRune(name, 0) {
-		return "", fail("invalid_path", "path %q contains a NUL character", original)
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return "", fail("invalid_path", "path %q contains a control character; no file of a space is named so", original)
 	}
 	if filepath.IsAbs(name) {
 		rel, err := filepath.Rel(s.path, name)

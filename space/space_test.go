@@ -430,7 +430,7 @@ func TestSearchFindsWhatWasJustWritten(t *testing.T) {
 }
 
 func FuzzPaths(f *testing.F) {
-	for _, seed := range []string{"a", "../a", ".repa/x", "a/./b", `a\..\b`, "/x", "\u202e", "a//b", strings.Repeat("a/", 300)} {
+	for _, seed := range []string{"a", "../a", ".repa/x", ".repa\x16x", "a\x1b[2J", "a/./b", `a\..\b`, "/x", "\u202e", "a//b", strings.Repeat("a/", 300)} {
 		f.Add(seed)
 	}
 	dir := f.TempDir()
@@ -444,7 +444,8 @@ func FuzzPaths(f *testing.F) {
 			return
 		}
 		full := filepath.Join(dir, filepath.FromSlash(c.Path))
-		if rel, err := filepath.Rel(dir, full); err != nil || !filepath.IsLocal(rel) || strings.HasPrefix(rel, ".repa") {
+		rel, err := filepath.Rel(dir, full)
+		if err != nil || !filepath.IsLocal(rel) || rel == ".repa" || strings.HasPrefix(rel, ".repa/") || strings.ContainsAny(rel, "\x16\x1b") {
 			t.Fatalf("%q was written to %s", name, full)
 		}
 		if err := os.Remove(full); err != nil {
