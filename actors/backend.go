@@ -77,7 +77,7 @@ func New(opts Options) (*Backend, error) {
 	}
 	b := &Backend{opts: opts, log: opts.Log, system: engine.NewSystem(opts.Log), quit: make(chan struct{})}
 	b.id = string(b.newID())
-	b.feed = feed.New(b.id)
+	b.feed = feed.New(b.id, opts.Log)
 	b.lifecycle.Store(protocol.LifecycleRunning)
 	c := &coordinator{backend: b, spaces: map[protocol.ID]*openSpace{}, paths: map[string]*opening{}, hosts: map[protocol.ID]*engine.Ref[hostMessage]{}}
 	var err error

@@ -22,12 +22,13 @@ func Decode[T any](text []byte) (T, error) {
 	return value, nil
 }
 
-// Encode writes a wire value. It fails on a union that mixes variants; it does not check limits, as Validate does.
+// Encode writes a wire value. It fails on a union that mixes variants; it does not check limits, as Validate does. Bytes that are no
+// UTF-8, as a file name may have, go out as the replacement character.
 func Encode(value any) (jsontext.Value, error) {
 	if raw, ok := value.(jsontext.Value); ok {
 		return raw, nil
 	}
-	return json.Marshal(value)
+	return json.Marshal(value, jsontext.AllowInvalidUTF8(true))
 }
 
 // validate is what every Validate method does.

@@ -2,6 +2,7 @@ package feed_test
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 
@@ -20,7 +21,7 @@ type writer struct {
 const benchSessions, benchPieces = 10, 1000
 
 func newWriter(sessions int) *writer {
-	w := &writer{feed: feed.New(serverID), sessions: sessions}
+	w := &writer{feed: feed.New(serverID, slog.New(slog.DiscardHandler)), sessions: sessions}
 	w.feed.Publish(openSpace("p"))
 	for i := range sessions {
 		w.feed.Publish(newSession("p", benchSession(i)))

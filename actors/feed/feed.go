@@ -2,6 +2,7 @@ package feed
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ const (
 // Feed is the published state of a backend.
 type Feed struct {
 	serverID string
+	log      *slog.Logger
 
 	mu        sync.Mutex
 	sequence  int64
@@ -45,9 +47,9 @@ type session struct {
 
 func (s *session) view() *protocol.SessionView { return &s.state.Sessions[0] }
 
-// New makes a feed in lifecycle running.
-func New(serverID string) *Feed {
-	return &Feed{serverID: serverID, lifecycle: protocol.LifecycleRunning, spaces: map[protocol.ID]*space{}, subs: map[protocol.Scope]map[*Subscription]struct{}{}}
+// New makes a feed in lifecycle running. The log hears of what cannot be put into the wire's form, which is a fault of the publisher.
+func New(serverID string, log *slog.Logger) *Feed {
+	return &Feed{serverID: serverID, log: log, lifecycle: protocol.LifecycleRunning, spaces: map[protocol.ID]*space{}, subs: map[protocol.Scope]map[*Subscription]struct{}{}}
 }
 
 // Publish applies changes to the state and hands them to whom they concern, in order and without others in between. The caller

@@ -1,12 +1,15 @@
 package feed_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/repa-app/repa/actors/feed"
@@ -462,7 +465,7 @@ func TestRemoveSpace(t *testing.T) {
 // Publishing and reading at once: every reader sees every message whole, in the order of its writer.
 func TestConcurrent(t *testing.T) {
 	const writers, readers, pieces = 4, 12, 300
-	f := feed.New(serverID)
+	f := feed.New(serverID, slog.New(slog.DiscardHandler))
 	f.Publish(openSpace("p"))
 	for w := range writers {
 		id := protocol.ID(fmt.Sprint("s", w))
@@ -544,7 +547,7 @@ type patient struct{ *testing.T }
 func (p patient) Fatalf(format string, args ...any) { p.Errorf(format, args...) }
 
 func TestSnapshotOrder(t *testing.T) {
-	f := feed.New(serverID)
+	f := feed.New(serverID, slog.New(slog.DiscardHandler))
 	f.Publish(openSpace("q"), openSpace("p"))
 	for i, id := range []protocol.ID{"c", "a", "b", "d"} {
 		c := newSession("p", id)
@@ -558,5 +561,40 @@ func TestSnapshotOrder(t *testing.T) {
 	}
 	if s.Spaces[0].ID != "p" || !slices.Equal(got, []string{"d", "b", "a", "c"}) {
 		t.Errorf("spaces %+v, sessions %v; the newest come first", s.Spaces, got)
+	}
+}
+
+// A change that has no wire form is a fault of its publisher: it is logged and left out, and costs nobody the others.
+func TestAChangeWithoutAWireFormIsLeftOut(t *testing.T) {
+	var log bytes.Buffer
+	f := feed.New(serverID, slog.New(slog.NewTextHandler(&log, nil)))
+	path := "/home/ada/bad \xff name"
+	f.Publish(protocol.Change{Type: protocol.ChangeSpace, Space: &protocol.Space{ID: "p", Path: path}}, newSession("p", "s"))
+	sub := f.Subscribe("w", protocol.Scope{SpaceID: "p", SessionID: "s"}, nil, func(*feed.Subscription) {})
+	next := func() protocol.Delivery {
+		t.Helper()
+		_, params, ok := sub.Next()
+		if !ok {
+			t.Fatal("nothing was delivered")
+		}
+		u, err := protocol.Decode[protocol.SubscriptionUpdate](params.(jsontext.Value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Delivery
+	}
+	first := next()
+	if got := first.Snapshot.Spaces[0].Path; got != "/home/ada/bad \ufffd name" {
+		t.Errorf("a path that is no UTF-8 is shown as %q", got)
+	}
+	bad := message("p", "s", "bad", "x")
+	bad.Message.Details = jsontext.Value("{")
+	f.Publish(message("p", "s", "one", "1"), bad, message("p", "s", "two", "2"))
+	second := next()
+	if len(second.Changes) != 2 || second.Changes[1].Message.ID != "two" || second.PreviousCursor != first.Cursor {
+		t.Errorf("%+v", second)
+	}
+	if !strings.Contains(log.String(), "left out") {
+		t.Errorf("the log says %q", log.String())
 	}
 }

@@ -2,6 +2,7 @@ package feed_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ type published struct {
 var spaces, sessions = []protocol.ID{"p", "q"}, []protocol.ID{"s", "t", "u"}
 
 func newModel(t *rapid.T) *model {
-	return &model{t: t, feed: feed.New(serverID), state: protocol.Snapshot{Lifecycle: protocol.LifecycleRunning},
+	return &model{t: t, feed: feed.New(serverID, slog.New(slog.DiscardHandler)), state: protocol.Snapshot{Lifecycle: protocol.LifecycleRunning},
 		live: map[protocol.SessionKey]string{}, runs: map[protocol.SessionKey]protocol.ID{}}
 }
 

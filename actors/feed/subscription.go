@@ -164,18 +164,18 @@ func (w *waiting) encode(scope protocol.Scope) (jsontext.Value, error) {
 
 // Next implements the peer's source: one subscription.update, or false when there is nothing now.
 func (s *Subscription) Next() (method string, params any, ok bool) {
-	raw, err := s.next()
-	if err != nil || raw == nil {
+	raw := s.next()
+	if raw == nil {
 		return "", nil, false
 	}
 	return protocol.UpdateNotification, raw, true
 }
 
-func (s *Subscription) next() (jsontext.Value, error) {
+func (s *Subscription) next() jsontext.Value {
 	s.feed.mu.Lock()
 	if s.closed {
 		s.feed.mu.Unlock()
-		return nil, nil
+		return nil
 	}
 	if s.snapshot {
 		snapshot := s.feed.snapshot(s.scope)
@@ -183,14 +183,15 @@ func (s *Subscription) next() (jsontext.Value, error) {
 		s.feed.mu.Unlock()
 		raw, err := protocol.Encode(snapshot)
 		if err != nil {
-			return nil, err
+			s.feed.log.Error("a snapshot cannot be encoded", "scope", s.scope, "error", err)
+			return nil
 		}
-		return protocol.SnapshotUpdate(s.id, s.feed.cursor(s.cursor), raw), nil
+		return protocol.SnapshotUpdate(s.id, s.feed.cursor(s.cursor), raw)
 	}
 	take := s.take()
 	if len(take) == 0 && !s.first {
 		s.feed.mu.Unlock()
-		return nil, nil
+		return nil
 	}
 	s.first = false
 	previous := s.cursor
@@ -199,14 +200,16 @@ func (s *Subscription) next() (jsontext.Value, error) {
 	}
 	cursor := s.cursor
 	s.feed.mu.Unlock()
-	changes := make([]jsontext.Value, len(take))
+	changes := make([]jsontext.Value, 0, len(take))
 	for i := range take {
-		var err error
-		if changes[i], err = take[i].encode(s.scope); err != nil {
-			return nil, err
+		raw, err := take[i].encode(s.scope)
+		if err != nil {
+			s.feed.log.Error("a change cannot be encoded and is left out", "type", take[i].change.Type, "error", err)
+			continue
 		}
+		changes = append(changes, raw)
 	}
-	return protocol.ChangesUpdate(s.id, s.feed.cursor(previous), s.feed.cursor(cursor), changes), nil
+	return protocol.ChangesUpdate(s.id, s.feed.cursor(previous), s.feed.cursor(cursor), changes)
 }
 
 // take removes about deliveryBytes from what waits.

@@ -2,6 +2,7 @@ package feed_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func runOf(space, session, id protocol.ID, status protocol.RunStatus, text strin
 
 // started is a feed with one space and one session, and their scope.
 func started() (*feed.Feed, protocol.Scope) {
-	f := feed.New(serverID)
+	f := feed.New(serverID, slog.New(slog.DiscardHandler))
 	f.Publish(openSpace("p"), newSession("p", "s"))
 	return f, protocol.Scope{SpaceID: "p", SessionID: "s"}
 }
