@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/repa-app/repa/cas/vfs"
@@ -73,13 +74,17 @@ func (t *terminal) attach(ctx context.Context) (*client.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyDeadline)
 	defer cancel()
-	died, logged, err := t.startBackend(f)
+	child, died, logged, err := t.startBackend(f)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		c, _, err := dial(ctx, f.connectionFile())
+		c, info, err := dial(ctx, f.connectionFile())
 		if err == nil {
+			if info.PID != child.Pid {
+				// Another command's backend was faster. Ours must not wait for that one's end to take its place unasked.
+				_ = child.Signal(syscall.SIGTERM) // ended already
+			}
 			return c, nil
 		}
 		select {
@@ -104,14 +109,14 @@ func lostRace(err error) bool {
 
 // startBackend starts a detached backend whose messages go to the log. The channel tells when it has ended; logged is how long the
 // log was before.
-func (t *terminal) startBackend(f folders) (died chan error, logged int64, err error) {
+func (t *terminal) startBackend(f folders) (child *os.Process, died chan error, logged int64, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	log, logged, err := t.openLog(f)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	defer log.Close()
 	cmd := exec.Command(program, "serve", "--connection-file", f.connectionFile(), "--exit-when-detached")
@@ -121,11 +126,11 @@ func (t *terminal) startBackend(f folders) (died chan error, logged int64, err e
 	}
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
-		return nil, 0, fmt.Errorf("start the backend: %w", err)
+		return nil, nil, 0, fmt.Errorf("start the backend: %w", err)
 	}
 	died = make(chan error, 1)
 	go func() { died <- cmd.Wait() }() // ends with the backend or, at the latest, with this command
-	return died, logged, nil
+	return cmd.Process, died, logged, nil
 }
 
 func (t *terminal) openLog(f folders) (vfs.File, int64, error) {

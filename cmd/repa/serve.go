@@ -95,11 +95,7 @@ func (t *terminal) lockState(f folders, connectionFile string) (io.Closer, error
 	defer state.Close()
 	lock, err := state.Lock("backend.lock")
 	if errors.Is(err, vfs.ErrLocked) {
-		var holder struct{ PID int }
-		if data, err := vfs.ReadFile(state, "backend.json", maxConnectionFile); err == nil {
-			_ = json.Unmarshal(data, &holder) // a damaged file names process 0
-		}
-		return nil, t.fail(exitAlreadyServing, messages.AlreadyServing, holder.PID)
+		return nil, t.fail(exitAlreadyServing, messages.AlreadyServing, readHolder(state))
 	}
 	if err != nil {
 		return nil, err
@@ -112,6 +108,16 @@ func (t *terminal) lockState(f folders, connectionFile string) (io.Closer, error
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// readHolder returns the process that backend.json names, 0 when it names none.
+func readHolder(state vfs.FS) int {
+	var holder struct{ PID int }
+	data, err := vfs.ReadFile(state, "backend.json", maxConnectionFile)
+	if err != nil || json.Unmarshal(data, &holder) != nil {
+		return 0
+	}
+	return holder.PID
 }
 
 func newToken() string {

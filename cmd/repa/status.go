@@ -89,7 +89,7 @@ func (c *stopCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil && !errors.Is(err, client.ErrOutcomeUnknown) {
 		return err
 	}
-	if !waitFor(ctx, func() bool { return !stateLocked(f) }) {
+	if !waitFor(ctx, func() bool { return !stateLocked(f) || holder(f) != info.PID }) {
 		return t.fail(exitFailed, messages.StopStuck, info.PID)
 	}
 	// The lock is free at the very end of the process; a machine that does not collect its dead processes must not keep us here.
@@ -98,6 +98,16 @@ func (c *stopCommand) Run(ctx context.Context, t *terminal) error {
 	waitFor(gone, func() bool { return !alive(info.PID) })
 	fmt.Fprintln(t.out, t.text(messages.StopDone, info.PID))
 	return nil
+}
+
+// holder returns the process that last took the state folder's lock, 0 when it is not known.
+func holder(f folders) int {
+	state, err := vfs.OS(f.state)
+	if err != nil {
+		return 0
+	}
+	defer state.Close()
+	return readHolder(state)
 }
 
 func waitFor(ctx context.Context, done func() bool) bool {
