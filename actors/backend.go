@@ -79,7 +79,7 @@ func New(opts Options) (*Backend, error) {
 	b.id = string(b.newID())
 	b.feed = feed.New(b.id, opts.Log)
 	b.lifecycle.Store(protocol.LifecycleRunning)
-	c := &coordinator{backend: b, spaces: map[protocol.ID]*openSpace{}, paths: map[string]*opening{}, hosts: map[protocol.ID]*engine.Ref[hostMessage]{}}
+	c := &coordinator{backend: b, spaces: map[protocol.ID]*openSpace{}, paths: map[string]*opening{}, hosts: map[protocol.ID]*connectedHost{}}
 	var err error
 	b.coordinator, err = engine.Spawn[coordinatorMessage](b.system, engine.Options{Name: "coordinator", Workers: spaceOpeners}, c)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/repa-app/repa/actors/engine"
 	"github.com/repa-app/repa/protocol"
+	"github.com/repa-app/repa/protocol/server"
 	"github.com/repa-app/repa/space"
 )
 
@@ -42,15 +43,22 @@ type (
 	hostConnected struct{ conn *conn }
 	// socketGone: a socket was closed.
 	socketGone struct{ conn *conn }
-	// hostDetached: a host said over a socket that it leaves.
-	hostDetached struct{ conn *conn }
+	// hostDetached: a host said over a socket that it leaves; the call is answered when nobody finds it any more.
+	hostDetached struct {
+		conn *conn
+		call *server.Call
+	}
 	// findHost asks for the actor of a host.
 	findHost struct {
 		engine.Reply[*engine.Ref[hostMessage]]
 		host protocol.ID
 	}
-	// hostGone: a host detached, or its last socket has been gone for the grace period.
-	hostGone struct{ host protocol.ID }
+	// hostIdle: the last of so many sockets of a host has been gone for the grace period.
+	hostIdle struct {
+		host   protocol.ID
+		ref    *engine.Ref[hostMessage]
+		opened int
+	}
 	// shutdownRequested begins the end.
 	shutdownRequested struct{ mode protocol.ShutdownMode }
 	// shutdownOverdue: what was cancelled had time enough to end.
@@ -69,7 +77,7 @@ func (hostConnected) forCoordinator()     {}
 func (socketGone) forCoordinator()        {}
 func (hostDetached) forCoordinator()      {}
 func (findHost) forCoordinator()          {}
-func (hostGone) forCoordinator()          {}
+func (hostIdle) forCoordinator()          {}
 func (shutdownRequested) forCoordinator() {}
 func (shutdownOverdue) forCoordinator()   {}
 func (activityEnded) forCoordinator()     {}
@@ -86,12 +94,18 @@ type opening struct {
 	waiting []engine.Reply[protocol.Space]
 }
 
+// connectedHost is a host as the coordinator knows it.
+type connectedHost struct {
+	ref    *engine.Ref[hostMessage]
+	opened int // sockets so far
+}
+
 // coordinator owns which spaces are open, which hosts are there, and the lifecycle.
 type coordinator struct {
 	backend *Backend
 	spaces  map[protocol.ID]*openSpace
 	paths   map[string]*opening
-	hosts   map[protocol.ID]*engine.Ref[hostMessage]
+	hosts   map[protocol.ID]*connectedHost
 
 	explicit   bool // shutdown was asked for: nobody's return changes that
 	idleTimer  *time.Timer
@@ -142,21 +156,23 @@ func (c *coordinator) Receive(ctx *engine.Context[coordinatorMessage], m coordin
 		c.connected(ctx, m)
 	case socketGone:
 		if h := c.hosts[m.conn.host]; h != nil {
-			_ = h.Post(socketClosed(m)) // a host that ended has forgotten its sockets
+			_ = h.ref.Post(socketClosed(m)) // a host that ended has forgotten its sockets
 		}
 	case hostDetached:
-		if h := c.hosts[m.conn.host]; h == nil || h.Post(detachRequested{}) != nil {
-			m.conn.peer.Close(closeDetached, "detached") // the host is gone already
-		}
+		c.detach(ctx, m)
 	case findHost:
 		if h := c.hosts[m.host]; h != nil {
-			m.Send(h)
+			m.Send(h.ref)
 		} else {
 			m.Fail(protocol.Errorf(protocol.CodeClosed, "this host has detached; open a new connection to go on"))
 		}
-	case hostGone:
-		delete(c.hosts, m.host)
-		c.armIdleExit(ctx)
+	case hostIdle:
+		// A socket that the host has not heard of yet keeps it.
+		if h := c.hosts[m.host]; h != nil && h.ref == m.ref && h.opened == m.opened {
+			delete(c.hosts, m.host)
+			_ = m.ref.Post(leaveHost{}) // ended already
+			c.armIdleExit(ctx)
+		}
 	case shutdownRequested:
 		c.shutdown(ctx, m.mode)
 	case shutdownOverdue:
@@ -263,17 +279,29 @@ func (c *coordinator) connected(ctx *engine.Context[coordinatorMessage], m hostC
 	}
 	h := c.hosts[m.conn.host]
 	if h == nil {
-		var err error
-		h, err = engine.Spawn[hostMessage](ctx, engine.Options{Name: "host " + string(m.conn.host)}, newHost(c.backend, m.conn.host))
+		ref, err := engine.Spawn[hostMessage](ctx, engine.Options{Name: "host " + string(m.conn.host)}, newHost(c.backend, m.conn.host))
 		if err != nil {
 			m.conn.peer.Close(closeStopped, "backend stopped")
 			return
 		}
+		h = &connectedHost{ref: ref}
 		c.hosts[m.conn.host] = h
 	}
-	if err := h.Post(socketOpened(m)); err != nil {
+	h.opened++
+	if err := h.ref.Post(socketOpened(m)); err != nil {
 		m.conn.peer.Close(closeStopped, "backend stopped")
 	}
+}
+
+// detach forgets a host before it is told: whoever comes with its key from now on is a new host.
+func (c *coordinator) detach(ctx *engine.Context[coordinatorMessage], m hostDetached) {
+	h := c.hosts[m.conn.host]
+	delete(c.hosts, m.conn.host)
+	if h == nil || h.ref.Post(detachRequested{m.call}) != nil {
+		m.call.Reply(nil) // the host is gone already
+		m.conn.peer.Close(closeDetached, "detached")
+	}
+	c.armIdleExit(ctx)
 }
 
 func (c *coordinator) armIdleExit(ctx *engine.Context[coordinatorMessage]) {

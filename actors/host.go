@@ -7,6 +7,7 @@ import (
 	"github.com/repa-app/repa/actors/engine"
 	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/protocol"
+	"github.com/repa-app/repa/protocol/server"
 )
 
 // hostMessage is what a host receives.
@@ -18,7 +19,9 @@ type (
 	// socketClosed: a socket is gone.
 	socketClosed struct{ conn *conn }
 	// detachRequested: the host says that it leaves.
-	detachRequested struct{}
+	detachRequested struct{ call *server.Call }
+	// leaveHost: nobody finds this host any more.
+	leaveHost struct{}
 	// graceOver: the time to come back is over, unless somebody did.
 	graceOver struct{ generation int }
 	// lendConnection hands over a key.
@@ -40,6 +43,7 @@ type (
 func (socketOpened) forHost()    {}
 func (socketClosed) forHost()    {}
 func (detachRequested) forHost() {}
+func (leaveHost) forHost()       {}
 func (graceOver) forHost()       {}
 func (lendConnection) forHost()  {}
 func (findConnection) forHost()  {}
@@ -58,7 +62,8 @@ type host struct {
 	id         protocol.ID
 	sockets    map[*conn]bool
 	lent       []connection.Lent
-	generation int
+	opened     int // sockets so far
+	generation int // of the grace timer
 	grace      *time.Timer
 }
 
@@ -78,6 +83,7 @@ func (h *host) Receive(ctx *engine.Context[hostMessage], m hostMessage) {
 	switch m := m.(type) {
 	case socketOpened:
 		h.generation++
+		h.opened++
 		h.sockets[m.conn] = true
 		if m.conn.gone.Load() {
 			h.closed(ctx, m.conn) // it closed before we heard of it
@@ -85,14 +91,17 @@ func (h *host) Receive(ctx *engine.Context[hostMessage], m hostMessage) {
 	case socketClosed:
 		h.closed(ctx, m.conn)
 	case detachRequested:
+		m.call.Reply(nil) // before its socket is closed
 		for c := range h.sockets {
 			c.detached.Store(true)
 			c.peer.Close(closeDetached, "detached")
 		}
-		h.leave(ctx)
+		ctx.Stop()
+	case leaveHost:
+		ctx.Stop()
 	case graceOver:
 		if m.generation == h.generation && len(h.sockets) == 0 {
-			h.leave(ctx)
+			_ = h.backend.coordinator.Post(hostIdle{h.id, ctx.Self(), h.opened}) // a stopped coordinator has no hosts
 		}
 	case lendConnection:
 		m.Done(h.lend(m.params))
@@ -121,12 +130,6 @@ func (h *host) closed(ctx *engine.Context[hostMessage], c *conn) {
 	due := graceOver{h.generation}
 	self := ctx.Self()
 	h.grace = time.AfterFunc(hostGrace, func() { _ = self.Post(due) }) // a host that ended has left
-}
-
-func (h *host) leave(ctx *engine.Context[hostMessage]) {
-	h.lent = nil
-	_ = h.backend.coordinator.Post(hostGone{h.id}) // a stopped coordinator knows no hosts
-	ctx.Stop()
 }
 
 func (h *host) lend(p protocol.LendParams) (protocol.ID, error) {

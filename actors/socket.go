@@ -145,10 +145,10 @@ func (s *socket) call(ctx *engine.Context[socketMessage], call *server.Call) {
 		return
 	}
 	if call.Method == protocol.ClientDetach.Name {
-		// Answered first; then the host closes every socket it has.
-		call.Reply(nil)
 		s.conn.detached.Store(true)
-		_ = b.coordinator.Post(hostDetached{s.conn}) // a stopped coordinator has closed everything
+		if b.coordinator.Post(hostDetached{s.conn, call}) != nil {
+			call.Reply(nil) // a stopped coordinator has closed everything
+		}
 		return
 	}
 	b.active.begin()
