@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) // the Gemini SDK's, at init
+	goleak.VerifyTestMain(m)
 }
 
 const testToken = "0123456789abcdef0123456789abcdef"

@@ -46,6 +46,7 @@ var owners = []struct{ library, owner, why string }{
 	{"github.com/gofrs/flock", "cas/vfs", "one disk interface"},
 	{"github.com/openai/openai-go", "agent/llm/", "providers are behind one interface"},
 	{"github.com/anthropics/anthropic-sdk-go", "agent/llm/", "providers are behind one interface"},
+	{"github.com/orcaman/concurrent-map", "actors/engine", "its shard count is a global that the engine sets"},
 	{"google.golang.org/genai", "agent/llm/", "providers are behind one interface"},
 }
 

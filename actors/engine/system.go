@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	cmap "github.com/orcaman/concurrent-map"
 )
 
 // Errors of sending and asking.
@@ -46,8 +47,13 @@ type stopper interface {
 	Done() <-chan struct{}
 }
 
-// NewSystem makes a system. It costs a few megabytes: one per process, few in tests.
+// oneShard makes each of the library's 1,024 registry maps one map instead of 32: four megabytes and ten milliseconds less at every
+// start. The number is a global of the map package, which nothing but the registry uses, and may not change once a map exists.
+var oneShard = sync.OnceFunc(func() { cmap.SHARD_COUNT = 1 })
+
+// NewSystem makes a system.
 func NewSystem(log *slog.Logger) *System {
+	oneShard()
 	quiet := func(*actor.ActorSystem) *slog.Logger { return log }
 	// A message to an actor that has just ended starts a goroutine in the library that counts such messages for this long.
 	const count = time.Millisecond

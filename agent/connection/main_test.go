@@ -8,5 +8,5 @@ import (
 
 // The Google SDK imports OpenCensus, which starts one goroutine for the life of the process.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+	goleak.VerifyTestMain(m)
 }

@@ -17,7 +17,7 @@ import (
 
 // The Google SDK imports OpenCensus, which starts one goroutine for the life of the process.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+	goleak.VerifyTestMain(m)
 }
 
 // family is one wire format under test. All pass the same suite.

@@ -26,7 +26,7 @@ func (s suite) Run() int {
 	if code != 0 {
 		return code
 	}
-	if err := goleak.Find(goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")); err != nil { // the Gemini SDK's, at init
+	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
