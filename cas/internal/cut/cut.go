@@ -2,10 +2,10 @@ package cut
 
 import "sync"
 
-// The bounds of a piece. A change inside an object makes about one piece of Average new, and each piece costs its store some
-// 100 bytes of records: 256 KiB keeps the records of 1 GiB below half a MiB. Min is a quarter, so that the bytes which
-// are leapt over are worth the leap; Max is four times Average, which three in a million pieces of random data reach, and is
-// what a reader must hold in memory.
+// The bounds of a piece. A change inside an object makes about one piece of Average new, and each piece costs its store some 100
+// bytes of records: 256 KiB keeps the records of 1 GiB below half a MiB. Min is a quarter, so that the bytes which are leapt over
+// are worth the leap; Max is four times Average, which three in a million pieces of random data reach, and is what a reader must
+// hold in memory.
 const (
 	Min     = 64 << 10
 	Average = 256 << 10

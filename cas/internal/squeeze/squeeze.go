@@ -106,12 +106,13 @@ var decoders = sync.Pool{New: func() any {
 	return z
 }}
 
-// ErrCorrupt is the cause of every error of Decode: the bytes are not what Encode made of a source of that size.
+// ErrCorrupt is in every error of Decode: the bytes are not what Encode made of a source of that size.
 var ErrCorrupt = errors.New("corrupt compressed record")
 
 // Decode appends to dst the source of size bytes that src is the compressed form of. It fails, and returns dst as it was, when src
-// cannot be opened to exactly size bytes; damage that still can is left for the digest to find. It allocates at most size bytes and a constant, whatever src says; size must come from where it can be
-// trusted, or be bounded by the caller. src and dst must not overlap.
+// cannot be opened to exactly size bytes; damage that still can is left for the digest to find. It allocates what growing dst by
+// size bytes takes and a constant, whatever src says; size must come from where it can be trusted, or be bounded by the caller.
+// src and dst must not overlap.
 func Decode(dst, src []byte, size int) ([]byte, error) {
 	var header zstd.Header
 	if err := header.Decode(src); err != nil {
