@@ -12,7 +12,7 @@ import (
 	"github.com/repa-app/repa/testkit/crashfs"
 )
 
-func create(t *testing.T, fsys vfs.FS, name, text string) vfs.File {
+func create(t testing.TB, fsys vfs.FS, name, text string) vfs.File {
 	t.Helper()
 	f, err := fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

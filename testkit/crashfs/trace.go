@@ -123,8 +123,8 @@ func (t *Trace) Marks() []Mark {
 // At returns the disk right after step i with all that was not durable then; At(0) is the disk when the recording began. It
 // panics when there is no such step. The disk returned is a new one, on which nothing is open, and its space is the recorded disk's.
 //
-// Going upwards costs the bytes of the steps in between; going back starts again at the first step. Either way the tree's files
-// are counted once, not copied: pages are shared.
+// Going upwards costs the bytes of the steps in between, going back those of all steps before i; besides, each call costs one
+// visit of each file and name. The bytes of files are shared, not copied.
 func (t *Trace) At(i int) *FS {
 	t.disk.d.mu.Lock()
 	limit := t.disk.d.limit
