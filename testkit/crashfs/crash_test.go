@@ -122,9 +122,9 @@ func TestSubsetsAreAllLegalStates(t *testing.T) {
 			if err := f.Sync(); !errors.Is(err, syscall.EIO) {
 				t.Fatal(err)
 			}
-			writeAt(t, f, "n", 512, 0)
+			writeAt(t, f, "m", 512, 0)
 			must(t, f.Sync())
-		}, []string{"a=n512o512"}},
+		}, []string{"a=m512o512"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disk, f := settled(t, 1024)

@@ -67,7 +67,7 @@ func TestTraceBeginsAnywhere(t *testing.T) {
 	disk, f := settled(t, 4)
 	writeAt(t, f, "n", 4, 0)
 	gone := create(t, disk, "gone", "x")
-	must(t, disk.Remove("gone"))
+	must(t, disk.SyncDir("."), disk.Remove("gone"), disk.SyncDir("."))
 	trace := disk.Record()
 	writeAt(t, gone, "y", 10, 0)
 	must(t, f.Sync())
@@ -93,8 +93,9 @@ func TestDisksOfATraceAreApart(t *testing.T) {
 	disk, f := settled(t, 512)
 	trace := disk.Record()
 	writeAt(t, f, "n", 600, 0)
-	for range 2 {
+	for bit := range uint(2) {
 		at := trace.At(1)
+		at.Flip("a", 0, bit)
 		g, err := at.OpenFile("a", os.O_RDWR, 0)
 		must(t, err)
 		writeAt(t, g, "z", 4, 0)
