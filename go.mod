@@ -14,6 +14,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/jsonschema-go v0.4.3
 	github.com/google/uuid v1.6.0
+	github.com/klauspost/compress v1.20.4
 	github.com/openai/openai-go/v3 v3.99.0
 	github.com/orcaman/concurrent-map v1.0.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -24,11 +25,11 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 	golang.org/x/text v0.44.0
+	golang.org/x/time v0.16.0
 	google.golang.org/genai v1.77.0
+	lukechampine.com/blake3 v1.4.1
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/klauspost/compress v1.20.4 // indirect
 
 require (
 	cloud.google.com/go v0.116.0 // indirect

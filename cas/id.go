@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/zeebo/blake3"
+
+	"github.com/repa-app/repa/cas/internal/tree"
 )
 
 // IDSize is the length of a digest in bytes: 256 bits, collision resistance of 128 bits.
@@ -47,4 +49,10 @@ func ParseID(text string) (ID, error) {
 }
 
 // Sum returns the id of data.
-func Sum(data []byte) ID { return blake3.Sum256(data) }
+func Sum(data []byte) ID {
+	const short = 8 << 10 // up to here the one implementation is faster, beyond it the other
+	if len(data) <= short {
+		return blake3.Sum256(data)
+	}
+	return tree.Sum(data)
+}

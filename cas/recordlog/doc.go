@@ -23,19 +23,8 @@
 //	8  4  format version, 1
 //	12 4  CRC-32C of bytes 0 to 11 followed by the generation as 8 bytes
 //
-// and goes on with frames:
-//
-//	0  4  length of the payload in bytes
-//	4  1  record type
-//	5  1  record version
-//	6  1  flags: 1 the next frame belongs to the same Append call; 2 the first frame of a write (what is before it was synced)
-//	7  1  0
-//	8  8  generation of the segment
-//	16 4  CRC-32C (Castagnoli) of bytes 0 to 15 and the payload
-//	20 n  payload
-//
-// The generation in each frame keeps old bytes in a recycled file from being read as new ones. A reader refuses a newer format
-// version and does not touch the files.
+// and goes on with frames as package frame describes them, of the generation of the segment; a frame's payload is a record's.
+// Flag 1 joins the records of one Append call. A reader refuses a newer format version and does not touch the files.
 //
 // A frame that does not check is a torn tail when no intact frame with flag 2 follows it in the newest segment; otherwise what
 // stood there had been acknowledged, and it is damage.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/repa-app/repa/cas/internal/frame"
 	"github.com/repa-app/repa/cas/vfs"
 )
 
@@ -156,7 +157,7 @@ func scan(data []byte, generation uint64, newest bool, replay func(Record) error
 	var call []Record // the records of one Append call, until its last one is seen
 	offset, callStart := headerSize, headerSize
 	for offset < len(data) {
-		f, ok := parseFrame(data[offset:], generation)
+		f, ok := frame.Parse(data[offset:], generation, MaxPayload)
 		if !ok {
 			if !newest {
 				return 0, damage(offset, "record does not match its checksum")
@@ -166,9 +167,9 @@ func scan(data []byte, generation uint64, newest bool, replay func(Record) error
 			}
 			break
 		}
-		offset += f.size
-		call = append(call, f.record)
-		if f.flags&flagMore != 0 {
+		offset += f.Len()
+		call = append(call, Record{Type: f.Type, Version: f.Version, Payload: f.Payload})
+		if f.Flags&frame.More != 0 {
 			continue
 		}
 		for _, r := range call {
@@ -337,7 +338,7 @@ func (l *Log) gather(first *batch) []*batch {
 
 func (b *batch) size() (n int) {
 	for _, r := range b.records {
-		n += frameSize + len(r.Payload)
+		n += frame.Size + len(r.Payload)
 	}
 	return n
 }
@@ -370,12 +371,12 @@ func (l *Log) writeGroup(group []*batch) error {
 		for i, r := range b.records {
 			var flags byte
 			if len(buf) == 0 {
-				flags |= flagFirst
+				flags |= frame.First
 			}
 			if i < len(b.records)-1 {
-				flags |= flagMore
+				flags |= frame.More
 			}
-			buf = appendFrame(buf, l.generation, r, flags)
+			buf = frame.Append(buf, l.generation, r.Type, r.Version, flags, r.Payload)
 		}
 	}
 	n, err := l.file.WriteAt(buf, l.offset)
