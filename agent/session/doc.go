@@ -2,7 +2,7 @@
 // program opens the other's files.
 //
 // Words. A file is a header line and entry lines, JSON Lines in UTF-8. Each [Entry] names its parent; the leaf is the last
-// entry of the file; the branch is the path from its root to the leaf; the context is what the branch says to a model after
+// entry of the file, unless power failure took the lines before it; the branch is the path from its root to the leaf; the context is what the branch says to a model after
 // compactions and context edits are applied. A [Snapshot] is all of that at one moment. Our own extra member on an entry is
 // `repa: {requestId}`: which request the entry belongs to.
 //

@@ -40,6 +40,9 @@ type Entry struct {
 	raw    string
 	body   string // the raw message of a message entry
 	parent *Entry
+	// cut: of a write that power failure cut up, this line reached the disk and the line of its parent, or of one further up, did not.
+	// Such an entry never becomes the leaf: what was acknowledged before it would be on no branch any more.
+	cut bool
 
 	once    sync.Once
 	message *llm.Message // a pointer: most entries of a long session are never decoded

@@ -200,15 +200,22 @@ func load(f vfs.File, name, content string, src Source) (*Store, error) {
 		return nil, err
 	}
 	title := ""
+	var leaf *Entry
 	for _, e := range entries {
 		e.parent = s.byID[e.ParentID]
+		if e.cut = e.cut || e.parent != nil && e.parent.cut; !e.cut {
+			leaf = e
+		}
 		if e.Type == TypeSessionInfo {
 			title = nameOf(e)
 		}
 	}
 	var branch []*Entry
 	if n := len(entries); n > 0 {
-		branch = pathTo(entries[n-1], n)
+		if leaf == nil {
+			leaf = entries[n-1]
+		}
+		branch = pathTo(leaf, n)
 	}
 	s.current.Store(project(s.header, title, entries, branch))
 	return s, nil
@@ -219,7 +226,7 @@ func (s *Store) read(content string) ([]*Entry, error) {
 	count := strings.Count(content, "\n") + 1
 	entries := make([]*Entry, 0, count)
 	s.byID = make(map[string]*Entry, count)
-	found := false
+	found, lost := false, false             // lost: the lines since the last entry have bytes that never reached the disk
 	slab := make([]Entry, min(count, 1024)) // one allocation for many entries
 	for offset := 0; offset < len(content); {
 		line := content[offset:]
@@ -258,6 +265,7 @@ func (s *Store) read(content string) ([]*Entry, error) {
 				reason = "an incomplete last line"
 			}
 			s.damage = append(s.damage, Damage{s.lines, at, reason})
+			lost = lost || strings.IndexByte(line, 0) >= 0
 			*e = Entry{}
 			continue
 		}
@@ -266,6 +274,8 @@ func (s *Store) read(content string) ([]*Entry, error) {
 		if other := s.byID[e.ID]; other != nil {
 			s.damage = append(s.damage, Damage{s.lines, at, fmt.Sprintf("an id that line %d has already; the later entry counts", other.Line)})
 		}
+		e.cut = lost && e.ParentID != "" && s.byID[e.ParentID] == nil
+		lost = false
 		s.byID[e.ID] = e
 		entries = append(entries, e)
 	}
