@@ -80,15 +80,24 @@ func (s *Store) Import(ctx context.Context, fsys vfs.FS, name string) (ID, error
 	return id, b.Commit(ctx)
 }
 
-// pack makes the record of an object.
+// payloads are the buffers of small records on their way to the writer, which gives them back: fresh memory for each would cost more
+// than the copy.
+var payloads = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is the largest buffer that is kept.
+const maxPooled = 64 << 10
+
+// pack makes the record of an object. The writer takes its payload.
 func pack(id ID, data []byte) record {
-	payload := appendObjectHead(make([]byte, 0, objectHead+len(data)), id, len(data), encodingZstd)
+	buf := payloads.Get().(*[]byte)
+	payload := appendObjectHead(slices.Grow((*buf)[:0], objectHead+len(data)), id, len(data), encodingZstd)
 	payload, ok := squeeze.Encode(payload, data)
 	if !ok {
 		payload = append(payload, data...)
 		payload[IDSize+4] = encodingRaw
 	}
-	return record{typ: recordObject, id: id, size: int64(len(data)), payload: payload}
+	*buf = payload
+	return record{typ: recordObject, id: id, size: int64(len(data)), payload: payload, buf: buf}
 }
 
 // Batch stores many objects with one sync at the end. Until Commit nothing of it can be read or is promised. Its puts may come from any

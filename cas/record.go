@@ -40,12 +40,13 @@ const objectHead = 44
 // record is what a frame of a pack says.
 type record struct {
 	typ     byte
-	id      ID     // object, large
-	size    int64  // object, large: bytes of the object
-	pieces  []ID   // large
-	payload []byte // object, large: of the frame
-	owner   string // hold, replace, release, lease, renew, end
-	ids     []ID   // hold, replace, release, lease
+	id      ID      // object, large
+	size    int64   // object, large: bytes of the object
+	pieces  []ID    // large
+	payload []byte  // object, large: of the frame
+	buf     *[]byte // the payload's, when it goes back to the pool
+	owner   string  // hold, replace, release, lease, renew, end
+	ids     []ID    // hold, replace, release, lease
 	remains time.Duration
 	removed []uint32 // segments
 }

@@ -7,8 +7,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/repa-app/repa/cas/internal/frame"
 	"github.com/repa-app/repa/cas/internal/table"
@@ -26,6 +28,11 @@ const (
 	// changes no metadata of the file. As much as is there already, within these bounds.
 	minAhead, maxAhead = 64 << 10, 1 << 20
 	smallWrite         = 128 << 10
+	// gather waits for no more than this part of a sync, and a slow disk does not make it wait longer than this.
+	waitShare   = 4
+	longestSync = 4 * time.Millisecond
+	// So many writes are no longer waited for: they are worth a sync of their own, during which others get ready.
+	waitWrites = 48
 )
 
 // write is what a caller asks of the writer: records that become durable together.
@@ -75,6 +82,10 @@ type writer struct {
 	zeroed    int64 // up to here the file has written bytes
 	continued bool  // the newest pack may be continued
 	redo      []redo
+
+	group    []*write
+	expected int           // writes in the last group
+	syncTime time.Duration // of the last sync
 
 	buf      []byte
 	placed   []placed           // written, not yet synced
@@ -186,9 +197,15 @@ func (w *writer) run() {
 	}
 }
 
-// gather takes what else waits.
+// gather takes what else waits. Callers who were answered together come again together: as many as last time are waited for, for a
+// fraction of what a sync takes, so that they share one again.
 func (w *writer) gather(first *write) []*write {
-	group, size := []*write{first}, first.bytes()
+	group, size := append(w.group[:0], first), first.bytes()
+	enough := min(w.expected-1, waitWrites)
+	for until := time.Now().Add(w.syncTime / waitShare); len(w.queue) < enough && time.Now().Before(until); {
+		runtime.Gosched()
+	}
+	defer func() { w.group, w.expected = group, len(group) }()
 	for size < groupBytes {
 		select {
 		case next := <-w.queue:
@@ -301,7 +318,7 @@ func (w *writer) frame(i int, wr *write) error {
 	switch r.typ {
 	case recordObject, recordLarge:
 		if !wr.again && wr.from == nil && w.has(r.id) {
-			p.record.payload = nil
+			p.record.payload, p.record.buf = nil, nil
 			w.placed = append(w.placed, p) // for its pins, and the touch
 			return nil
 		}
@@ -338,8 +355,12 @@ func (w *writer) frame(i int, wr *write) error {
 	at := len(w.buf)
 	w.buf = frame.Append(w.buf, uint64(w.segment), r.typ, recordVersion, flags, payload)
 	p.place = table.Place{Segment: w.segment, Offset: uint32(w.offset) + uint32(at), Stored: uint32(len(w.buf) - at), Size: r.placeSize()}
-	p.record.payload = nil
+	p.record.payload, p.record.buf = nil, nil
 	w.placed = append(w.placed, p)
+	if r.buf != nil && cap(*r.buf) <= maxPooled {
+		payloads.Put(r.buf)
+	}
+	r.payload, r.buf = nil, nil
 	if r.typ == recordObject || r.typ == recordLarge {
 		w.pending[r.id] = p.place
 	}
@@ -394,9 +415,11 @@ func (w *writer) sync() error {
 	if w.file == nil || w.offset == w.synced {
 		return nil
 	}
+	start := time.Now()
 	if err := w.file.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", segmentName(w.segment), err)
 	}
+	w.syncTime = min(time.Since(start), longestSync)
 	return nil
 }
 
