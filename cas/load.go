@@ -48,17 +48,15 @@ func (s *Store) load(ctx context.Context) (tail, error) {
 		}
 	}
 	after := slices.DeleteFunc(slices.Clone(generations), func(g uint32) bool { return g < from.segment })
-	if from.segment == 0 && len(after) > 0 && (after[0] != 1 || len(after) != int(after[len(after)-1])) {
-		s.inDoubt = errors.New("there is no intact checkpoint, and packs that may have named holds are gone")
-	}
 	t, err := s.replay(ctx, after, from)
 	if err != nil {
 		return tail{}, err
 	}
 	s.gaps = slices.DeleteFunc(s.gaps, func(g gap) bool { return g.start == 0 && s.segments[g.segment] == nil })
-	if s.removals > 0 {
+	if len(s.removed) > 0 {
 		s.dropFromRemoved()
 	}
+	s.removed = nil
 	if len(generations) > 0 {
 		t.made = generations[len(generations)-1]
 	}
@@ -101,6 +99,7 @@ func (s *Store) dropFromRemoved() {
 
 // replay reads the packs from a position on.
 func (s *Store) replay(ctx context.Context, generations []uint32, from position) (t tail, err error) {
+	var missing []uint32 // packs that others follow and whose file is gone
 	heads := map[uint32]head{}
 	ends := map[uint32]int64{}
 	for i, g := range generations {
@@ -116,6 +115,9 @@ func (s *Store) replay(ctx context.Context, generations []uint32, from position)
 		heads[g] = h
 		if h.previous != 0 {
 			ends[h.previous] = h.end
+			if _, found := slices.BinarySearch(generations, h.previous); !found && h.previous >= from.segment {
+				missing = append(missing, h.previous)
+			}
 		}
 	}
 	t.clean = true
@@ -145,6 +147,16 @@ func (s *Store) replay(ctx context.Context, generations []uint32, from position)
 		}
 		if err := s.replaySegment(g, start, end, sealed, &t); err != nil {
 			return tail{}, fmt.Errorf("replay %s: %w", segmentName(g), err)
+		}
+	}
+	for _, g := range missing {
+		if s.removed[g] {
+			continue
+		}
+		s.inDoubt = fmt.Errorf("%s is gone", segmentName(g))
+		if s.segments[g] == nil {
+			s.gaps = append(s.gaps, gap{g, 0, ends[g]})
+			s.segments[g] = &segment{end: ends[g]}
 		}
 	}
 	if seg := s.segments[t.newest]; seg != nil {

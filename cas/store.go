@@ -81,8 +81,8 @@ type Store struct {
 	inDoubt        error // why nothing may be collected
 	frozen         error // why nothing may be written
 	limbo          []table.Ref
-	removals       int  // records of removed segments that were applied
-	writing        bool // a checkpoint is being written: dropped numbers go to limbo
+	removed        map[uint32]bool // packs that the log says were removed, while it is replayed
+	writing        bool            // a checkpoint is being written: dropped numbers go to limbo
 	position       position
 	covered        position // by the newest checkpoint
 	sequence       uint64   // of the newest checkpoint
@@ -108,7 +108,7 @@ type position struct {
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	s := &Store{fsys: opts.FS, dir: dir, opts: opts.withDefaults(), closed: make(chan struct{}), leased: make(chan struct{}, 1), table: table.New(),
 		segments: map[uint32]*segment{}, pins: map[table.Ref]int{}, bad: map[table.Ref]string{}, lost: map[ID]lostObject{},
-		leases: map[string]time.Duration{}, ended: newTombstones(), elapsed: opts.Elapsed}
+		removed: map[uint32]bool{}, leases: map[string]time.Duration{}, ended: newTombstones(), elapsed: opts.Elapsed}
 	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	if s.elapsed == nil {
 		start := time.Now()
@@ -265,8 +265,10 @@ func (s *Store) apply(r *record, p table.Place) {
 	case recordRemoved:
 		for _, g := range r.removed {
 			delete(s.segments, g)
+			if s.removed != nil {
+				s.removed[g] = true
+			}
 		}
-		s.removals++
 	}
 }
 
