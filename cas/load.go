@@ -53,6 +53,9 @@ func (s *Store) load(ctx context.Context) (tail, error) {
 		return tail{}, err
 	}
 	s.gaps = slices.DeleteFunc(s.gaps, func(g gap) bool { return g.start == 0 && s.segments[g.segment] == nil })
+	if len(s.removed) > 0 && from.segment == 0 {
+		s.inDoubt = errors.New("there is no intact checkpoint, and packs that may have named holds were removed")
+	}
 	if len(s.removed) > 0 {
 		s.dropFromRemoved()
 	}
