@@ -140,13 +140,49 @@ func (s *Store) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.opts.ReadOnly {
+		return s.startReading(ctx)
+	}
 	tail, err := s.load(ctx)
-	if err != nil || s.opts.ReadOnly {
+	if err != nil {
 		return err
 	}
 	s.writer = newWriter(s, tail)
 	s.background.Go(s.expire)
 	return nil
+}
+
+// startReading loads the state beside an owner that may be removing packs meanwhile. Packs are opened at once: what is removed later can be
+// read on.
+func (s *Store) startReading(ctx context.Context) (err error) {
+	const attempts = 5 // a collection removes packs one after the other, with copying in between
+	for range attempts {
+		if _, err = s.load(ctx); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err == nil && s.openPacks() {
+			return nil
+		}
+		s.reset()
+		s.gaps, s.lost, s.badCheckpoints, s.inDoubt, s.frozen = nil, map[ID]lostObject{}, nil, nil, nil
+		s.removed = map[uint32]bool{}
+	}
+	if _, lerr := s.load(ctx); lerr != nil {
+		return errors.Join(err, lerr)
+	}
+	return nil
+}
+
+// openPacks reports whether all packs are there.
+func (s *Store) openPacks() bool {
+	for g := range s.segments {
+		f, err := s.files.use(g)
+		if err != nil {
+			return false
+		}
+		s.files.done(f)
+	}
+	return true
 }
 
 func (o Options) withDefaults() Options {

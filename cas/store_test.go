@@ -321,3 +321,28 @@ func TestBatch(t *testing.T) {
 		t.Errorf("%d held", len(got))
 	}
 }
+
+// A reader beside the owner goes on with what it saw while the owner collects.
+func TestReaderBesideCollection(t *testing.T) {
+	disk := crashfs.New()
+	s := open(t, cas.Options{FS: disk, SegmentSize: 64 << 10, Grace: -1})
+	ids := must[[]cas.ID](t)(s.PutHeld(ctx, document("d"), content(1, 50_000), content(2, 50_000), content(3, 50_000)))
+	r := open(t, cas.Options{FS: disk, ReadOnly: true})
+	if err := s.Release(ctx, document("d")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		must[cas.Collected](t)(s.Collect(ctx))
+	}
+	if st := s.Stats(); st.Objects != 0 || st.Dead > 1000 {
+		t.Errorf("%+v", st)
+	}
+	for i, id := range ids {
+		wantBytes(t, r, id, content(uint64(i+1), 50_000))
+	}
+	if v := must[cas.Verification](t)(r.Verify(ctx, nil)); !v.Sound() || v.Objects != 3 {
+		t.Errorf("%+v", v)
+	}
+	closeStore(t, r)
+	closeStore(t, s)
+}
