@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
+	"github.com/repa-app/repa/cas/internal/frame"
 	"github.com/repa-app/repa/cas/internal/table"
 	"github.com/repa-app/repa/cas/internal/tree"
 )
@@ -29,6 +31,9 @@ type Object struct {
 	bytes    []byte
 	piece    int // number of the piece in memory; -1: none
 	content  []byte
+	frame    []byte // memory of the last piece's record
+	decoded  []byte // and of its bytes, when it is compressed
+	spare    []byte // memory for a group
 	closed   bool
 
 	at int64
@@ -69,7 +74,7 @@ func (o *Object) Close() error {
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.closed = true
-		o.whole, o.bytes, o.content = nil, nil, nil
+		o.whole, o.bytes, o.content, o.frame, o.decoded, o.spare = nil, nil, nil, nil, nil, nil
 		o.pins.release()
 	}
 	return nil
@@ -129,11 +134,16 @@ func (o *Object) WriteTo(w io.Writer) (n int64, err error) {
 	for o.at < o.size {
 		o.mu.Lock()
 		part, err := o.part(o.at)
-		o.mu.Unlock() // what part returned is not written to again
+		lent := o.bytes
+		o.bytes, o.group = nil, -1 // nobody writes to it while w reads it
+		o.mu.Unlock()
 		if err != nil {
 			return n, err
 		}
 		k, err := w.Write(part)
+		o.mu.Lock()
+		o.spare = lent
+		o.mu.Unlock()
 		n, o.at = n+int64(k), o.at+int64(k)
 		if err != nil {
 			return n, err
@@ -198,10 +208,10 @@ func (o *Object) load() error {
 // readManifest reads the list of an object's pieces and verifies that it is the id's.
 func (s *Store) readManifest(id ID, p table.Place) (*manifest, error) {
 	for {
-		payload, err := s.readFrame(p)
+		whole, err := s.readFrame(p, nil)
 		if err == nil {
 			var m *manifest
-			if m, err = decodeManifest(payload); err == nil {
+			if m, err = decodeManifest(whole[frame.Size:]); err == nil {
 				if m.id == id && m.verify() {
 					return m, nil
 				}
@@ -227,7 +237,12 @@ func (s *Store) readManifest(id ID, p table.Place) (*manifest, error) {
 func (o *Object) loadGroup(g int64) error {
 	start := g * tree.GroupSize
 	end := min(start+tree.GroupSize, o.size)
-	bytes := make([]byte, 0, end-start)
+	bytes := o.bytes
+	if bytes == nil {
+		bytes, o.spare = o.spare, nil
+	}
+	bytes = slices.Grow(bytes[:0], int(end-start))
+	o.group, o.bytes = -1, bytes
 	i := sort.Search(len(o.starts), func(i int) bool { return o.starts[i] > start }) - 1
 	for at := start; at < end; i++ {
 		if err := o.loadPiece(i); err != nil {
@@ -262,7 +277,16 @@ func (o *Object) loadPiece(i int) error {
 		if err != nil {
 			return o.damaged(err)
 		}
-		data, err := o.s.readPlace(id, p, false)
+		var data []byte
+		o.piece, o.content = -1, nil
+		whole, err := o.s.readFrame(p, o.frame)
+		if err == nil {
+			o.frame = whole
+			data, err = unpack(whole[frame.Size:], o.decoded)
+		}
+		if err == nil && len(whole) != frame.Size+objectHead+len(data) {
+			o.decoded = data
+		}
 		if err == nil && len(data) != int(o.manifest.sizes[i]) {
 			err = errBytes
 		}

@@ -80,24 +80,64 @@ func (s *Store) Import(ctx context.Context, fsys vfs.FS, name string) (ID, error
 	return id, b.Commit(ctx)
 }
 
-// payloads are the buffers of small records on their way to the writer, which gives them back: fresh memory for each would cost more
-// than the copy.
-var payloads = sync.Pool{New: func() any { return new([]byte) }}
+// buffers are payloads on their way to the writer, which gives them back, and other memory that is needed for a moment: fresh memory
+// costs more than a copy. Small ones are apart, so that many small puts do not take large ones.
+var buffers [2]sync.Pool
 
-// maxPooled is the largest buffer that is kept.
-const maxPooled = 64 << 10
+const (
+	smallBuffer = 64 << 10
+	largeBuffer = 2 << 20 // more is not kept
+)
+
+// buffer returns an empty buffer with room for n bytes.
+func buffer(n int) *[]byte {
+	pool := &buffers[0]
+	if n > smallBuffer {
+		pool = &buffers[1]
+	}
+	b, _ := pool.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
+	}
+	*b = slices.Grow((*b)[:0], n)
+	return b
+}
+
+// giveBack keeps a buffer for later.
+func giveBack(b *[]byte) {
+	switch n := cap(*b); {
+	case n <= smallBuffer:
+		buffers[0].Put(b)
+	case n <= largeBuffer:
+		buffers[1].Put(b)
+	}
+}
 
 // pack makes the record of an object. The writer takes its payload.
 func pack(id ID, data []byte) record {
-	buf := payloads.Get().(*[]byte)
-	payload := appendObjectHead(slices.Grow((*buf)[:0], objectHead+len(data)), id, len(data), encodingZstd)
-	payload, ok := squeeze.Encode(payload, data)
+	buf := buffer(objectHead + len(data))
+	payload, ok := squeeze.Encode(appendObjectHead(*buf, id, len(data), encodingZstd), data)
 	if !ok {
 		payload = append(payload, data...)
 		payload[IDSize+4] = encodingRaw
 	}
 	*buf = payload
 	return record{typ: recordObject, id: id, size: int64(len(data)), payload: payload, buf: buf}
+}
+
+// repack makes the record of an object whose bytes stand raw in buf, behind room for the head.
+func repack(id ID, raw *[]byte) record {
+	r := record{typ: recordObject, id: id, size: int64(len(*raw) - objectHead)}
+	buf := buffer(len(*raw))
+	payload, ok := squeeze.Encode(appendObjectHead(*buf, id, int(r.size), encodingZstd), (*raw)[objectHead:])
+	*buf = payload
+	if !ok {
+		appendObjectHead((*raw)[:0], id, int(r.size), encodingRaw)
+		buf, raw = raw, buf
+	}
+	giveBack(raw)
+	r.payload, r.buf = *buf, buf
+	return r
 }
 
 // Batch stores many objects with one sync at the end. Until Commit nothing of it can be read or is promised. Its puts may come from any
@@ -158,12 +198,13 @@ func (b *Batch) put(ctx context.Context, id ID, data []byte, done *sync.WaitGrou
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	data = slices.Clone(data)
+	raw := buffer(objectHead + len(data))
+	*raw = append((*raw)[:objectHead], data...)
 	if done != nil {
 		done.Add(1)
 	}
 	b.packers.Go(func() {
-		b.add(ctx, pack(id, data))
+		b.add(ctx, repack(id, raw))
 		<-b.slots
 		if done != nil {
 			done.Done()

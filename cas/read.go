@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 
 	"github.com/repa-app/repa/cas/internal/frame"
 	"github.com/repa-app/repa/cas/internal/squeeze"
@@ -147,7 +148,7 @@ func (s *Store) Get(ctx context.Context, id ID, limit int64) ([]byte, error) {
 // read returns the verified bytes of an object in one record. When collection moved it meanwhile, it is looked up again.
 func (s *Store) read(id ID, p table.Place) ([]byte, error) {
 	for {
-		data, err := s.readPlace(id, p, true)
+		data, err := s.readPlace(id, p)
 		if err == nil {
 			return data, nil
 		}
@@ -188,14 +189,14 @@ func (s *Store) condemn(r table.Ref, err error) error {
 
 var errBytes = errors.New("its bytes do not match its id")
 
-// readFrame reads the payload of the record at p, without checking it.
-func (s *Store) readFrame(p table.Place) ([]byte, error) {
+// readFrame reads the frame of the record at p into buf, without checking it.
+func (s *Store) readFrame(p table.Place, buf []byte) ([]byte, error) {
 	f, err := s.files.use(p.Segment)
 	if err != nil {
 		return nil, err
 	}
 	defer s.files.done(f)
-	buf := make([]byte, p.Stored)
+	buf = slices.Grow(buf[:0], int(p.Stored))[:p.Stored]
 	if n, err := f.ReadAt(buf, int64(p.Offset)); n < len(buf) {
 		if errors.Is(err, io.EOF) {
 			err = errBytes
@@ -205,27 +206,29 @@ func (s *Store) readFrame(p table.Place) ([]byte, error) {
 	if n, ok := frame.Length(buf, uint64(p.Segment), maxPayload); !ok || n != len(buf)-frame.Size {
 		return nil, errBytes
 	}
-	return buf[frame.Size:], nil
+	return buf, nil
 }
 
-// readPlace reads the object in the record at p. Check tells it to verify the bytes by the id; otherwise the caller does so in another way.
-func (s *Store) readPlace(id ID, p table.Place, check bool) ([]byte, error) {
-	payload, err := s.readFrame(p)
-	if err != nil {
-		return nil, err
+// readPlace reads the object in the record at p and verifies it. The bytes are the caller's.
+func (s *Store) readPlace(id ID, p table.Place) (data []byte, err error) {
+	var raw []byte
+	if int64(p.Stored) != frame.Size+objectHead+int64(p.Size) { // compressed: the record is needed for a moment
+		buf := buffer(int(p.Stored))
+		defer giveBack(buf)
+		raw = *buf
 	}
-	data, err := unpack(payload)
-	if err != nil {
-		return nil, err
+	whole, err := s.readFrame(p, raw)
+	if err == nil {
+		data, err = unpack(whole[frame.Size:], nil)
 	}
-	if check && Sum(data) != id {
-		return nil, errBytes
+	if err == nil && Sum(data) != id {
+		err = errBytes
 	}
-	return data, nil
+	return data, err
 }
 
-// unpack returns the bytes in the payload of an object's record; they may alias it.
-func unpack(payload []byte) ([]byte, error) {
+// unpack returns the bytes in the payload of an object's record. Raw ones alias it, others are decoded into dst.
+func unpack(payload, dst []byte) ([]byte, error) {
 	if len(payload) < objectHead {
 		return nil, errBytes
 	}
@@ -237,7 +240,7 @@ func unpack(payload []byte) ([]byte, error) {
 	case encoding == encodingRaw && len(body) == size:
 		return body, nil
 	case encoding == encodingZstd:
-		data, err := squeeze.Decode(nil, body, size)
+		data, err := squeeze.Decode(dst[:0], body, size)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errBytes, err)
 		}

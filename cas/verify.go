@@ -137,7 +137,7 @@ func (v *verification) segment(ctx context.Context, g uint32) error {
 		return nil
 	}
 	defer v.s.files.done(f)
-	var buf []byte
+	var buf, decoded []byte
 	var start int64
 	objects, size, read := 0, int64(0), int64(0)
 	for _, i := range items {
@@ -164,7 +164,7 @@ func (v *verification) segment(ctx context.Context, g uint32) error {
 			size += int64(i.place.Size)
 		}
 		record := buf[min(from-start, int64(len(buf))):]
-		if err := v.record(i, record[:min(n, int64(len(record)))]); err != nil {
+		if err := v.record(i, record[:min(n, int64(len(record)))], &decoded); err != nil {
 			if err := v.failed(i, err); err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (v *verification) segment(ctx context.Context, g uint32) error {
 }
 
 // record checks the bytes of a record.
-func (v *verification) record(i item, b []byte) error {
+func (v *verification) record(i item, b []byte, decoded *[]byte) error {
 	fr, ok := frame.Parse(b, uint64(i.place.Segment), maxPayload)
 	if !ok || fr.Len() != int(i.place.Stored) {
 		return errBytes
@@ -193,7 +193,10 @@ func (v *verification) record(i item, b []byte) error {
 	if i.inner {
 		return nil // its bytes are verified with the object that it is a piece of
 	}
-	data, err := unpack(fr.Payload)
+	data, err := unpack(fr.Payload, *decoded)
+	if err == nil && len(fr.Payload) != objectHead+len(data) {
+		*decoded = data
+	}
 	if err == nil && (len(data) != int(i.place.Size) || Sum(data) != i.id) {
 		err = errBytes
 	}

@@ -357,8 +357,8 @@ func (w *writer) frame(i int, wr *write) error {
 	p.place = table.Place{Segment: w.segment, Offset: uint32(w.offset) + uint32(at), Stored: uint32(len(w.buf) - at), Size: r.placeSize()}
 	p.record.payload, p.record.buf = nil, nil
 	w.placed = append(w.placed, p)
-	if r.buf != nil && cap(*r.buf) <= maxPooled {
-		payloads.Put(r.buf)
+	if r.buf != nil {
+		giveBack(r.buf)
 	}
 	r.payload, r.buf = nil, nil
 	if r.typ == recordObject || r.typ == recordLarge {
