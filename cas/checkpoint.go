@@ -31,7 +31,11 @@ const (
 	objectEntry       = 4 + IDSize + 4*4
 )
 
-func checkpointName(sequence uint64) string { return fmt.Sprintf("checkpoint-%016x", sequence) }
+const checkpointPrefix = "checkpoint-"
+
+func checkpointName(sequence uint64) string {
+	return fmt.Sprintf("%s%016x", checkpointPrefix, sequence)
+}
 
 // checkpoints lists the sequence numbers of the checkpoint files, ascending.
 func (s *Store) checkpointFiles() ([]uint64, error) {
@@ -41,7 +45,7 @@ func (s *Store) checkpointFiles() ([]uint64, error) {
 	}
 	var out []uint64
 	for _, e := range entries {
-		if text, ok := strings.CutPrefix(e.Name(), "checkpoint-"); ok {
+		if text, ok := strings.CutPrefix(e.Name(), checkpointPrefix); ok {
 			if n, err := strconv.ParseUint(text, 16, 64); err == nil && checkpointName(n) == e.Name() {
 				out = append(out, n)
 			}
@@ -92,7 +96,7 @@ func (s *Store) readCheckpoint(sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	sc := newScanner(f, sequence, 0)
+	sc := newScanner(f, sequence, 0, info.Size())
 	var owners []byte // kept until the objects that they hold are there
 	for i := 0; sc.at < info.Size(); i++ {
 		sp, ok, err := sc.next()
@@ -420,7 +424,7 @@ func (s *Store) checkCheckpoint() error {
 		return err
 	}
 	defer f.Close()
-	sc := newScanner(f, s.sequence, 0)
+	sc := newScanner(f, s.sequence, 0, scanRead)
 	for {
 		sp, ok, err := sc.next()
 		if err != nil {

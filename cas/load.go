@@ -197,7 +197,7 @@ func (s *Store) badHead(g uint32, newest bool) error {
 	if err != nil {
 		return err
 	}
-	at, err := newScanner(f, uint64(g), 0).search(info.Size(), func(frame.Frame) bool { return true })
+	at, err := newScanner(f, uint64(g), 0, info.Size()).search(info.Size(), func(frame.Frame) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *Store) replaySegment(g uint32, start, end int64, sealed bool, t *tail) 
 		end = info.Size()
 	}
 	seg := s.segments[g]
-	sc := newScanner(f, uint64(g), start)
+	sc := newScanner(f, uint64(g), start, info.Size())
 	for sc.at < end {
 		sp, ok, err := sc.next()
 		if err != nil {

@@ -104,11 +104,12 @@ type scanner struct {
 	at         int64 // of the next frame
 	buf        []byte
 	start      int64 // of buf in the file
+	size       int64 // of the file; there may be more by now
 	eof        bool
 }
 
-func newScanner(file vfs.File, generation uint64, from int64) *scanner {
-	return &scanner{file: file, generation: generation, at: from, start: from}
+func newScanner(file vfs.File, generation uint64, from, size int64) *scanner {
+	return &scanner{file: file, generation: generation, at: from, start: from, size: size}
 }
 
 // scanRead is how much a scanner reads at once: the disk's bandwidth is reached, and memory stays small.
@@ -118,7 +119,7 @@ const scanRead = 1 << 20
 func (s *scanner) fill(n int) ([]byte, error) {
 	if have := s.start + int64(len(s.buf)) - s.at; have < int64(n) && !s.eof {
 		rest := s.buf[min(int64(len(s.buf)), s.at-s.start):]
-		buf := make([]byte, max(scanRead, n))
+		buf := make([]byte, max(min(scanRead, s.size-s.at), int64(n)))
 		k := copy(buf, rest)
 		read, err := s.file.ReadAt(buf[k:], s.at+int64(k))
 		if errors.Is(err, io.EOF) {
@@ -162,7 +163,7 @@ const searchRead = 8 << 20
 // search looks behind the scanner's place, and before end, for an intact frame that accept takes; -1 when there is none.
 func (s *scanner) search(end int64, accept func(frame.Frame) bool) (int64, error) {
 	for at := s.at + 1; at < end; at += searchRead {
-		buf := make([]byte, min(end-at, searchRead+maxFrame))
+		buf := make([]byte, min(end-at, searchRead+maxFrame)) // as a rule the zeros ahead of a pack that was not closed
 		n, err := s.file.ReadAt(buf, at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return -1, err

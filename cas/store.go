@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -213,6 +215,19 @@ func (s *Store) openFolder() error {
 	return nil
 }
 
+// syncFolders makes the names of the store's folders durable before its first pack: whoever made them may have been killed before it did.
+func (s *Store) syncFolders() error {
+	err := s.fsys.SyncDir(".")
+	if err != nil || s.owned == nil {
+		return err
+	}
+	parent, err := vfs.OS(filepath.Dir(s.dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.SyncDir("."), parent.Close())
+}
+
 const (
 	lockName  = "lock"
 	ownerName = "owner.json"
@@ -230,7 +245,26 @@ func (s *Store) takeLock() (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.removeTemporary(); err != nil {
+		return err
+	}
 	return vfs.PublishFile(s.fsys, ownerName, fmt.Appendf(nil, `{"pid":%d}`+"\n", os.Getpid()), 0o600)
+}
+
+// removeTemporary removes files that a process which was killed did not give their name.
+func (s *Store) removeTemporary() error {
+	entries, err := s.fsys.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if base, _, ok := strings.Cut(e.Name(), ".tmp"); ok && (base == ownerName || strings.HasPrefix(base, checkpointPrefix)) {
+			if err := s.fsys.Remove(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // now is the time of touches: seconds, from 1.

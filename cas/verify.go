@@ -137,6 +137,8 @@ func (v *verification) segment(ctx context.Context, g uint32) error {
 		return nil
 	}
 	defer v.s.files.done(f)
+	last := items[len(items)-1].place
+	end := int64(last.Offset) + int64(last.Stored)
 	var buf, decoded []byte
 	var start int64
 	objects, size, read := 0, int64(0), int64(0)
@@ -148,7 +150,8 @@ func (v *verification) segment(ctx context.Context, g uint32) error {
 		if from+n > start+int64(len(buf)) || buf == nil {
 			v.count(objects, size, read)
 			objects, size, read = 0, 0, 0
-			buf, start = slices.Grow(buf[:0], int(max(n, verifyRead)))[:max(n, verifyRead)], from
+			want := max(n, min(verifyRead, end-from))
+			buf, start = slices.Grow(buf[:0], int(want))[:want], from
 			k, err := f.ReadAt(buf, from)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return fmt.Errorf("read %s: %w", segmentName(g), err)

@@ -527,6 +527,9 @@ func (w *writer) begin() error {
 	if err == nil {
 		err = w.s.fsys.SyncDir(packsDir)
 	}
+	if err == nil && w.segment == 0 {
+		err = w.s.syncFolders()
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("begin %s: %w", segmentName(g), err), f.Close(), w.s.fsys.Remove(segmentPath(g)))
 	}
