@@ -11,11 +11,15 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
 )
 
 // MetaFolder is the sub-folder of a space that belongs to Repa.
 const MetaFolder = ".repa"
+
+// StoreFolder is where the space's store lies, in MetaFolder.
+const StoreFolder = "cas"
 
 const (
 	identityFormat  = "repa.space"
@@ -28,6 +32,7 @@ const (
 type Options struct {
 	NewID func() string // mints ids of [A-Za-z0-9_-]{1,128}
 	Owner Owner         // who opens, for the message that a second opener gets
+	Store cas.Options   // of the space's store; its disk is the space's own, whatever FS says
 }
 
 // Owner says who has a space open. It is information for people; the lock alone decides.
@@ -45,6 +50,9 @@ type Space struct {
 	own  fs.FileInfo
 	lock io.Closer
 	newI func() string
+
+	storeFS vfs.FS
+	store   *cas.Store
 
 	change sync.Mutex // one change of content at a time
 }
@@ -70,7 +78,8 @@ func validID(id string) bool {
 // Open opens the folder dir, an absolute path, as a space. A missing folder is made, and .repa inside it on first contact.
 //
 // Errors (codes): invalid_path for the file system's root and the home folder, not_directory, permission_denied, space_in_use
-// when another process has it open, invalid_storage when space.json is damaged or newer (the file stays as it is), storage.
+// when another process has it open, invalid_storage when space.json is damaged or newer (the file stays as it is),
+// content_format_unavailable when its store is newer, storage.
 func Open(ctx context.Context, dir string, opts Options) (*Space, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -84,7 +93,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Space, error) {
 		return nil, err
 	}
 	s := &Space{path: path, root: root, newI: opts.NewID}
-	if err := s.prepare(opts); err != nil {
+	err = s.prepare(opts)
+	if err == nil {
+		err = s.openStore(ctx, opts.Store)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -184,12 +197,44 @@ func (s *Space) prepare(opts Options) error {
 	if err := vfs.PublishFile(s.meta, "owner.json", append(owner, '\n'), 0o600); err != nil {
 		return diskError("owner.json of "+s.path, err)
 	}
-	for _, dir := range []string{"journal", "sessions"} {
-		if err := vfs.MkdirAll(s.meta, dir, 0o700); err != nil {
+	return s.makeFolders()
+}
+
+// makeFolders makes the folders of .repa, and their names durable. A kill may have come between the two; the store makes its own first folder
+// after both, so whether that is there tells.
+func (s *Space) makeFolders() error {
+	_, err := s.meta.Stat(StoreFolder + "/packs")
+	made := err != nil
+	for _, dir := range []string{"journal", "sessions", StoreFolder} {
+		err := s.meta.Mkdir(dir, 0o700)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return diskError("folder "+filepath.Join(s.path, MetaFolder, dir), err)
+		}
+		made = made || err == nil
+	}
+	if made {
+		if err := s.meta.SyncDir("."); err != nil {
+			return diskError("folder "+filepath.Join(s.path, MetaFolder), err)
 		}
 	}
 	return nil
+}
+
+func (s *Space) openStore(ctx context.Context, opts cas.Options) (err error) {
+	dir := filepath.Join(s.path, MetaFolder, StoreFolder)
+	if s.storeFS, err = s.meta.Sub(StoreFolder); err != nil {
+		return diskError("folder "+dir, err)
+	}
+	opts.FS, opts.ReadOnly = s.storeFS, false
+	s.store, err = cas.Open(ctx, dir, opts)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return &Error{code: coded.Code(), message: fmt.Sprintf("%s cannot be opened: %v. Nothing was changed", s.path, err), cause: err}
+	}
+	return diskError("store "+dir, err)
 }
 
 func (s *Space) inUse() error {
@@ -240,10 +285,16 @@ func (s *Space) Path() string { return s.path }
 // Meta opens a folder below .repa as a tree of its own; it must exist (journal and sessions do).
 func (s *Space) Meta(dir string) (vfs.FS, error) { return s.meta.Sub(dir) }
 
-// Close releases the lock. Content operations after it fail.
+// Store returns the space's content-addressed store. It is open as long as the space is.
+func (s *Space) Store() *cas.Store { return s.store }
+
+// Close closes the store and releases the lock. Content operations after it fail.
 func (s *Space) Close() error {
 	var errs []error
-	for _, c := range []io.Closer{s.lock, s.meta, s.root} {
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	for _, c := range []io.Closer{s.storeFS, s.lock, s.meta, s.root} {
 		if c != nil {
 			errs = append(errs, c.Close())
 		}
