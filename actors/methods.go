@@ -19,8 +19,11 @@ func (b *Backend) answer(ctx context.Context, host protocol.ID, call *server.Cal
 	case protocol.SpaceOpenParams:
 		return engine.Ask(ctx, b.coordinator, func(r engine.Reply[protocol.Space]) coordinatorMessage { return openSpaceRequest{r, p.Path} })
 	case protocol.SpaceParams:
-		if call.Method == protocol.SessionCreate.Name {
+		switch call.Method {
+		case protocol.SessionCreate.Name:
 			return askSpace(ctx, b, p.SpaceID, func(r engine.Reply[protocol.SessionView]) spaceMessage { return createSession{r} })
+		case protocol.ResourceCollect.Name:
+			return b.collect(ctx, p.SpaceID)
 		}
 		return askSpace(ctx, b, p.SpaceID, func(r engine.Reply[[]protocol.SessionSummary]) spaceMessage { return listSessions{r} })
 	case protocol.SessionKey:

@@ -165,6 +165,8 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 		}
 	case sessionsListed:
 		s.show(m)
+	case giveStore:
+		m.Send(s.space.Store())
 	case findSession:
 		s.withSession(ctx, m.id, func(ref *engine.Ref[sessionMessage], err error) { m.Done(ref, err) })
 	case submitRequest:

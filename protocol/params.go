@@ -151,3 +151,9 @@ type LendParams struct {
 type LendResult struct {
 	ConnectionID ID `json:"connectionId"`
 }
+
+// CollectResult says what a collection freed: objects, and bytes on the disk.
+type CollectResult struct {
+	Removed Int `json:"removed" shape:"min=0"`
+	Bytes   Int `json:"bytes" shape:"min=0"`
+}

@@ -64,6 +64,10 @@ var (
 		Name: "model.list", Group: "models", Gate: GateOpen, Idempotent: true,
 		Errors: []Code{CodeConnectionNotFound, CodeProviderNotFound},
 	})
+	ResourceCollect = define[SpaceParams, CollectResult](Method{
+		Name: "resource.collect", Group: "resources", Gate: GateRunning, Idempotent: true,
+		Errors: []Code{CodeInvalidStorage, CodeSpaceBusy},
+	})
 	StateGet          = define[StateParams, Snapshot](Method{Name: "state.get", Group: "state", Gate: GateNone, Idempotent: true})
 	SubscriptionStart = define[SubscribeParams, Null](Method{Name: "subscription.start", Group: "subscriptions", Gate: GateNone, Idempotent: true})
 	SubscriptionStop  = define[UnsubscribeParams, Null](Method{Name: "subscription.stop", Group: "subscriptions", Gate: GateNone, Idempotent: true})

@@ -34,6 +34,7 @@ type commandLine struct {
 	Stop       stopCommand       `cmd:"" help:"${stop}"`
 	Session    sessionCommands   `cmd:"" help:"${session}"`
 	Model      modelCommands     `cmd:"" help:"${model}"`
+	Cas        casCommands       `cmd:"" help:"${cas}"`
 	Doctor     doctorCommand     `cmd:"" help:"${doctor}"`
 	Version    versionCommand    `cmd:"" help:"${version}"`
 	Completion completionCommand `cmd:"" help:"${completion}"`

@@ -138,3 +138,24 @@ var (
 	DoctorReachable   = Message{"%s answers", "%s 有应答"}
 	DoctorNoKeys      = Message{"no key is set in this environment (%s)", "此环境未设置密钥（%s）"}
 )
+
+// What is said about the store.
+var (
+	NoStore        = Message{"%s has no store yet; it is made when the space is opened for the first time", "%s 还没有存储；首次打开该空间时会建立"}
+	StoreBadID     = Message{"%v; copy the id as repa cas ls prints it", "%v；请照抄 repa cas ls 输出的标识"}
+	StoreObjects   = Message{"%d objects of %s", "%d 个对象，共 %s"}
+	StoreStored    = Message{"%s on the disk in %d packs, %s of it dead", "占用磁盘 %s，共 %d 个包，其中 %s 可回收"}
+	StoreHolds     = Message{"%d holds of kind %s by %d owners", "%d 个 %s 类持有，来自 %d 个持有者"}
+	StoreLast      = Message{"last collection %s: %d objects, %s freed", "上次回收 %s：%d 个对象，释放 %s"}
+	StoreInDoubt   = Message{"Nothing is collected, because damage may have hidden what is held: %s. Run repa cas repair.", "损坏可能遮住了持有记录，因此不会回收任何内容：%s。请运行 repa cas repair。"}
+	StoreDamaged   = Message{"%s is damaged: %s at byte %d (%s); held by: %s", "%s 已损坏：%s 第 %d 字节（%s）；持有者：%s"}
+	StoreGap       = Message{"%s is damaged from byte %d to %d; which records were there is not known", "%s 从第 %d 字节到第 %d 字节已损坏；其中的记录未知"}
+	StoreFile      = Message{"%s is damaged; an older one is used", "%s 已损坏；改用较早的一个"}
+	StoreSound     = Message{"%d objects of %s, all intact", "%d 个对象，共 %s，全部完好"}
+	StoreUnsound   = Message{"Nothing was changed. Run repa cas repair; what is lost can be put again from its source.", "没有改动任何内容。请运行 repa cas repair；丢失的内容可以从来源重新放入。"}
+	StoreCollected = Message{"%d objects removed, %s freed", "清除 %d 个对象，释放 %s"}
+	StoreRepaired  = Message{"%d objects are intact and in the index; %d damaged ones that nobody held were dropped", "%d 个对象完好并已编入索引；%d 个无人持有的损坏对象已去除"}
+	StoreMissing   = Message{"%s is held but damaged; putting the same bytes again heals it", "%s 仍被持有但已损坏；重新放入相同内容即可修复"}
+	StoreAside     = Message{"moved aside: %s", "已移到一旁：%s"}
+	StoreRecovered = Message{"What nobody was known to hold is held by %s from now on, because holds may have been lost.", "由于持有记录可能丢失，无人持有的内容从现在起由 %s 持有。"}
+)
