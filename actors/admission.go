@@ -12,19 +12,19 @@ import (
 
 // admission is a request on its way to the journal; repeats wait for the same outcome.
 type admission struct {
-	session   protocol.ID
-	canonical string
-	sent      bool // the session has it
-	waiting   []engine.Reply[protocol.Request]
+	session     protocol.ID
+	fingerprint string
+	sent        bool // the session has it
+	waiting     []engine.Reply[foundRequest]
 }
 
 // replyRecord answers a repeated submission from the stored record.
-func replyRecord(m submitRequest, stored *protocol.Request, canonical string) {
-	kept, err := protocol.Canonical(stored.Submission)
+func replyRecord(m submitRequest, stored *foundRequest) {
+	kept, err := fingerprint(stored.request.Submission, stored.kept.texts)
 	switch {
 	case err != nil:
 		m.Fail(err)
-	case string(kept) != canonical:
+	case kept != m.fingerprint:
 		m.Fail(errIDConflict(m.submit.RequestID))
 	default:
 		m.Send(*stored)
@@ -39,21 +39,16 @@ func errIDConflict(id protocol.ID) error {
 // known already is answered before anything else is looked at.
 func (s *spaceActor) submit(ctx *engine.Context[spaceMessage], m submitRequest) {
 	id := m.submit.RequestID
-	canonical, err := protocol.Canonical(m.submit.Submission())
-	if err != nil {
-		m.Fail(err)
-		return
-	}
 	if a := s.admitting[id]; a != nil {
-		if a.canonical != string(canonical) {
+		if a.fingerprint != m.fingerprint {
 			m.Fail(errIDConflict(id))
 			return
 		}
 		a.waiting = append(a.waiting, m.Reply)
 		return
 	}
-	if stored := s.state.Requests[id]; stored != nil {
-		replyRecord(m, stored, string(canonical))
+	if stored := s.found(id); stored != nil {
+		replyRecord(m, stored)
 		return
 	}
 	if err := s.admissible(m); err != nil {
@@ -61,12 +56,12 @@ func (s *spaceActor) submit(ctx *engine.Context[spaceMessage], m submitRequest) 
 		return
 	}
 	request := s.record(m)
-	a := &admission{session: request.Target.SessionID, canonical: string(canonical), waiting: []engine.Reply[protocol.Request]{m.Reply}}
+	a := &admission{session: request.Target.SessionID, fingerprint: m.fingerprint, waiting: []engine.Reply[foundRequest]{m.Reply}}
 	s.admitting[id] = a
 	s.backend.active.begin()
 	s.withSession(ctx, request.Target.SessionID, func(ref *engine.Ref[sessionMessage], err error) {
 		if err == nil {
-			err = ref.Post(admitRequest{request, m.bound})
+			err = ref.Post(admitRequest{request, m.texts, m.bound})
 		}
 		if a.sent = err == nil; !a.sent {
 			s.admitted(admissionDecided{id: id, err: err})
@@ -151,33 +146,14 @@ func (s *spaceActor) admitted(m admissionDecided) {
 	defer s.backend.active.end()
 	delete(s.admitting, m.id)
 	if m.err == nil {
-		// The record may have gone on since the session sent it.
-		if s.state.Requests[m.id] == nil {
-			s.state.Requests[m.id] = &m.request
+		if len(m.texts) > 0 {
+			s.state.Texts[m.id] = m.texts
 		}
-		m.request = *s.state.Requests[m.id]
+		s.state.Keep(m.request)
 	}
 	for _, r := range a.waiting {
-		r.Done(m.request, m.err)
+		r.Done(foundRequest{request: m.request}, m.err)
 	}
-}
-
-// inputText flattens an input for the model: its parts joined by blank lines, a selection labelled with where it is from.
-func inputText(in protocol.Input) string {
-	var parts []string
-	for _, p := range in.Parts {
-		switch p.Kind {
-		case "selection":
-			source := ""
-			if t := p.Source; t != nil && t.Target.Location != nil {
-				source = " from " + t.Target.Location.Path
-			}
-			parts = append(parts, "Selected text"+source+":\n\n"+p.Text)
-		default:
-			parts = append(parts, p.Text)
-		}
-	}
-	return strings.Join(parts, "\n\n")
 }
 
 // maxTitle is how many characters of the first input name a session; protocol version 1 fixes it.

@@ -14,6 +14,7 @@ import (
 	"github.com/repa-app/repa/actors/engine"
 	"github.com/repa-app/repa/actors/feed"
 	"github.com/repa-app/repa/agent/connection"
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/rpc"
 	"github.com/repa-app/repa/protocol/server"
@@ -35,12 +36,20 @@ type Options struct {
 	IdleExit         time.Duration // 0: 60 s, so that the next command finds it running
 	SessionIdle      time.Duration // 0: 5 minutes; after that a session is unloaded
 	MaxTurns         int           // of one run; 0: the agent's default
+	// Store is how the spaces' stores are opened; Rate 0 stands for one that leaves the disk to the learner.
+	Store cas.Options
+	// SpaceIdle is after how long without a message a space may tidy up. 0: 10 s, so that it happens before IdleExit.
+	SpaceIdle time.Duration
 	// Default is the model of a submission that names none; the zero value is the built-in one.
 	Default connection.Bound
 }
 
 const (
-	idleExit    = 60 * time.Second
+	idleExit  = 60 * time.Second
+	spaceIdle = 10 * time.Second
+	// storeRate bounds what collections read: 32 MiB a second are some hundredths of what a disk of today gives, and collect a full pack
+	// of 64 MiB in two seconds.
+	storeRate   = 32 << 20
 	unloadAfter = 5 * time.Minute
 	hostGrace   = 3 * time.Second // fixed by protocol version 1: a page that reloads is the same host
 	// stopGrace is how long teardown waits for work that does not end. What is cut is found as interrupted at the next start.
@@ -71,6 +80,12 @@ func New(opts Options) (*Backend, error) {
 	}
 	if opts.SessionIdle == 0 {
 		opts.SessionIdle = unloadAfter
+	}
+	if opts.SpaceIdle == 0 {
+		opts.SpaceIdle = spaceIdle
+	}
+	if opts.Store.Rate == 0 {
+		opts.Store.Rate = storeRate
 	}
 	if opts.Default.Model == "" {
 		opts.Default = connection.Bound{Lent: connection.Offline(), Model: connection.OfflineModel}

@@ -260,7 +260,7 @@ func (c *coordinator) adopt(ctx *engine.Context[coordinatorMessage], m spaceLoad
 	}
 	info := protocol.Space{ID: id, Path: m.path}
 	c.backend.feed.Publish(protocol.Change{Type: protocol.ChangeSpace, Space: &info})
-	ref, err := engine.Spawn[spaceMessage](ctx, engine.Options{Name: "space " + string(id), Queue: spaceQueue}, newSpace(c.backend, info, m.loaded))
+	ref, err := engine.Spawn[spaceMessage](ctx, engine.Options{Name: "space " + string(id), Queue: spaceQueue, Idle: c.backend.opts.SpaceIdle}, newSpace(c.backend, info, m.loaded))
 	if err != nil {
 		m.loaded.close(ctx.Log())
 		return protocol.Space{}, err

@@ -37,14 +37,18 @@ func (b *Backend) answer(ctx context.Context, host protocol.ID, call *server.Cal
 		return b.submit(ctx, host, p.Submit())
 	case protocol.RequestGetParams:
 		if p.SpaceID == "" {
-			return protocol.RequestRecord{Unknown: &protocol.UnknownRequest{RequestID: p.RequestID, Status: protocol.Unknown}}, nil
+			return unknownRequest(p.RequestID), nil
 		}
-		return askSpace(ctx, b, p.SpaceID, func(r engine.Reply[protocol.RequestRecord]) spaceMessage { return getRequest{r, p.RequestID} })
+		return b.request(ctx, p)
 	case protocol.RunParams:
 		if call.Method == protocol.RunCancel.Name {
-			return askSpace(ctx, b, p.SpaceID, func(r engine.Reply[protocol.Run]) spaceMessage { return cancelRun{r, p} })
+			found, err := askSpace(ctx, b, p.SpaceID, func(r engine.Reply[foundRun]) spaceMessage { return cancelRun{r, p} })
+			if err != nil {
+				return nil, err
+			}
+			return found.whole(ctx)
 		}
-		return askSpace(ctx, b, p.SpaceID, func(r engine.Reply[protocol.RunRecord]) spaceMessage { return getRun{r, p} })
+		return b.run(ctx, p)
 	case protocol.StateParams:
 		if err := b.loadScope(ctx, p.Scope); err != nil {
 			return nil, err
@@ -163,12 +167,48 @@ func (b *Backend) listConnections(ctx context.Context, host protocol.ID) ([]prot
 // submit hands a submission to its space together with the connection it is bound to. What the connection is decides only a new
 // request: a repeated one gets its stored record whatever became of the connection.
 func (b *Backend) submit(ctx context.Context, host protocol.ID, p protocol.Submit) (protocol.Request, error) {
-	m := submitRequest{submit: p, host: host}
+	m := submitRequest{submit: p, texts: longTexts(p.Input), host: host}
+	var err error
+	if m.fingerprint, err = fingerprint(p.Submission(), m.texts); err != nil {
+		return protocol.Request{}, err
+	}
 	m.bound, m.unbound = b.bind(ctx, host, p)
-	return askSpace(ctx, b, p.Target.SpaceID, func(r engine.Reply[protocol.Request]) spaceMessage {
+	found, err := askSpace(ctx, b, p.Target.SpaceID, func(r engine.Reply[foundRequest]) spaceMessage {
 		m.Reply = r
 		return m
 	})
+	if err != nil {
+		return protocol.Request{}, err
+	}
+	return found.whole(ctx)
+}
+
+func unknownRequest(id protocol.ID) protocol.RequestRecord {
+	return protocol.RequestRecord{Unknown: &protocol.UnknownRequest{RequestID: id, Status: protocol.Unknown}}
+}
+
+func (b *Backend) request(ctx context.Context, p protocol.RequestGetParams) (protocol.RequestRecord, error) {
+	found, err := askSpace(ctx, b, p.SpaceID, func(r engine.Reply[*foundRequest]) spaceMessage { return getRequest{r, p.RequestID} })
+	if err != nil {
+		return protocol.RequestRecord{}, err
+	}
+	if found == nil {
+		return unknownRequest(p.RequestID), nil
+	}
+	r, err := found.whole(ctx)
+	return protocol.RequestRecord{Request: &r}, err
+}
+
+func (b *Backend) run(ctx context.Context, p protocol.RunParams) (protocol.RunRecord, error) {
+	found, err := askSpace(ctx, b, p.SpaceID, func(r engine.Reply[*foundRun]) spaceMessage { return getRun{r, p} })
+	if err != nil {
+		return protocol.RunRecord{}, err
+	}
+	if found == nil {
+		return protocol.RunRecord{Unknown: &protocol.UnknownRun{ID: cmp.Or(p.RunID, p.RequestID), Status: protocol.Unknown}}, nil
+	}
+	run, err := found.whole(ctx)
+	return protocol.RunRecord{Run: &run}, err
 }
 
 // bind resolves the model of a submission.

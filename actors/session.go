@@ -23,6 +23,8 @@ type (
 	// sessionLoaded: a worker read the session file.
 	sessionLoaded struct {
 		store *session.Store
+		runs  []protocol.Run
+		lost  error // why the text of a past run cannot be read
 		err   error
 	}
 	// viewSession and readHistory are the methods session.get and session.history.
@@ -36,18 +38,20 @@ type (
 	// admitRequest asks for a decision about a request whose general checks were passed.
 	admitRequest struct {
 		request protocol.Request
+		texts   []ledger.Text // of its input, that belong into the store
 		bound   connection.Bound
 	}
 	// requestDurable: the journal has an admission, or the disk refused it.
 	requestDurable struct {
 		request protocol.Request
+		texts   []ledger.Text
 		run     *protocol.Run // set for a start
 		bound   connection.Bound
 		err     error
 	}
 	// cancelActive cancels the active run; an empty run means whichever.
 	cancelActive struct {
-		engine.Reply[protocol.Run]
+		engine.Reply[foundRun]
 		run protocol.ID
 	}
 	// recordMessages appends to the session file what the run produced or took in.
@@ -84,6 +88,7 @@ type (
 	// settleDurable: the journal has the end of a steer that did not reach its run.
 	settleDurable struct {
 		request protocol.Request
+		texts   []ledger.Text
 		err     error
 	}
 	// unloadSession ends the actor when nothing has come up since it was idle.
@@ -118,15 +123,17 @@ type sessionActor struct {
 	fsys    vfs.FS
 	key     protocol.SessionKey
 	file    string
-	runs    []protocol.Run // of the past
+	past    []foundRun // runs that were over when it was loaded
 
+	runs     []protocol.Run // of the past
 	store    *session.Store
 	loadErr  error
 	waiting  []sessionMessage // until the file is read
 	tools    *sessionTools
 	starting bool // the admission of a start is on its way to the journal
 	active   *activeRun
-	damaged  int // lines of the file that are no entries
+	damaged  int   // lines of the file that are no entries
+	lost     error // why the text of a past run cannot be read
 }
 
 // activeRun is the run that has not ended yet.
@@ -134,6 +141,7 @@ type activeRun struct {
 	record   protocol.Run
 	ref      *engine.Ref[runMessage]
 	requests []protocol.Request // the one that started it, then the steers
+	apart    bool               // texts of the first lie in the store
 	bound    connection.Bound
 	cancel   bool // it was asked to stop
 	ending   bool // the agent has stopped; its end is on its way to the journal
@@ -144,10 +152,17 @@ const maxWaiting = 1024
 
 // Started implements engine.Started.
 func (s *sessionActor) Started(ctx *engine.Context[sessionMessage]) {
-	fsys, file, source := s.fsys, s.file, s.backend.source()
-	ctx.Go(func(context.Context) sessionMessage {
+	fsys, file, source, past := s.fsys, s.file, s.backend.source(), s.past
+	s.past = nil
+	ctx.Go(func(work context.Context) sessionMessage {
 		store, err := session.Open(fsys, file, source)
-		return sessionLoaded{store, err}
+		loaded := sessionLoaded{store: store, runs: make([]protocol.Run, len(past)), err: err}
+		for i, f := range past {
+			if loaded.runs[i], err = f.whole(work); err != nil {
+				loaded.runs[i], loaded.lost = f.run, err
+			}
+		}
+		return loaded
 	}, func(err *engine.PanicError) sessionMessage { return sessionLoaded{err: err} })
 }
 
@@ -246,7 +261,7 @@ func (s *sessionActor) wait(m sessionMessage) {
 
 // loaded shows the session and handles what waited for it.
 func (s *sessionActor) loaded(ctx *engine.Context[sessionMessage], m sessionLoaded) {
-	s.store = m.store
+	s.store, s.runs, s.lost = m.store, m.runs, m.lost
 	if m.err != nil {
 		s.loadErr = protocol.Errorf(protocol.CodeInvalidStorage, "the session file %s cannot be read: %v. The file was left as it is", s.file, m.err)
 	} else {
@@ -283,6 +298,10 @@ func (s *sessionActor) view() protocol.SessionView {
 	}
 	if snapshot.Name != "" {
 		v.Title = titleOf(snapshot.Name)
+	}
+	if s.lost != nil {
+		v.Notices = append(v.Notices, protocol.Notice{ID: "texts", Code: string(protocol.CodeInvalidStorage), Level: protocol.LevelWarning,
+			Message: fmt.Sprintf("The text of a past run cannot be read: %v.", s.lost)})
 	}
 	if s.damaged > 0 {
 		v.Notices = append(v.Notices, protocol.Notice{ID: "damage", Code: string(protocol.CodeInvalidStorage), Level: protocol.LevelWarning,

@@ -15,7 +15,7 @@ import (
 // admit decides about a request and makes the decision durable before anybody hears of it.
 func (s *sessionActor) admit(ctx *engine.Context[sessionMessage], m admitRequest) {
 	if s.loadErr != nil {
-		s.decide(m.request, s.loadErr)
+		s.refuse(m.request, s.loadErr)
 		return
 	}
 	if m.request.Submission.Dispatch.Kind == dispatchSteer {
@@ -23,7 +23,7 @@ func (s *sessionActor) admit(ctx *engine.Context[sessionMessage], m admitRequest
 		return
 	}
 	if s.active != nil || s.starting {
-		s.decide(m.request, protocol.Errorf(protocol.CodeSessionBusy, "a run is active in this session; steer it, or wait until it has ended"))
+		s.refuse(m.request, protocol.Errorf(protocol.CodeSessionBusy, "a run is active in this session; steer it, or wait until it has ended"))
 		return
 	}
 	s.starting = true
@@ -34,7 +34,7 @@ func (s *sessionActor) admit(ctx *engine.Context[sessionMessage], m admitRequest
 		RequestIDs: []protocol.ID{m.request.RequestID}, PromptSettings: &m.request.PromptSettings, Options: &m.request.RunOptions,
 	}
 	m.request.Status, m.request.RunID = protocol.RequestRunning, run.ID
-	s.journal(ctx, requestDurable{request: m.request, run: &run, bound: m.bound}, ledger.Admitted{Request: m.request, Run: &run})
+	s.journal(ctx, requestDurable{request: m.request, texts: m.texts, run: &run, bound: m.bound})
 }
 
 // admitSteer takes a steer for the run that it names, and no other. One that comes too late is kept as not entered.
@@ -46,24 +46,29 @@ func (s *sessionActor) admitSteer(ctx *engine.Context[sessionMessage], m admitRe
 	} else {
 		r.Status, r.Delivery = protocol.RequestNotEntered, notEntered("the run it was meant for has changed or ended")
 	}
-	s.journal(ctx, requestDurable{request: r}, ledger.Admitted{Request: r})
+	s.journal(ctx, requestDurable{request: r, texts: m.texts})
 }
 
 func notEntered(why string) protocol.RequestDelivery {
 	return protocol.RequestDelivery{Status: protocol.DeliveryNotEntered, Reason: why}
 }
 
-// journal appends a fact on the session's worker and comes back with the message.
-func (s *sessionActor) journal(ctx *engine.Context[sessionMessage], done requestDurable, fact ledger.Fact) {
-	log := s.log
+// journal makes an admission durable on the session's worker and comes back with the message.
+func (s *sessionActor) journal(ctx *engine.Context[sessionMessage], done requestDurable) {
+	log, store := s.log, s.space.Store()
 	ctx.Go(func(work context.Context) sessionMessage {
-		done.err = appendFacts(work, log, fact)
+		done.err = appendAdmission(work, store, log, ledger.Admitted{Request: done.request, Run: done.run, Texts: done.texts})
 		return done
 	}, func(err *engine.PanicError) sessionMessage { done.err = err; return done })
 }
 
-// decide tells the space the outcome of an admission.
-func (s *sessionActor) decide(r protocol.Request, err error) {
+// accept tells the space of an admission that is durable.
+func (s *sessionActor) accept(r protocol.Request, texts []ledger.Text) {
+	_ = s.parent.Post(admissionDecided{id: r.RequestID, request: r, texts: texts}) // a space that ended answers nobody
+}
+
+// refuse tells the space of an admission that was not made.
+func (s *sessionActor) refuse(r protocol.Request, err error) {
 	_ = s.parent.Post(admissionDecided{id: r.RequestID, request: r, err: err}) // a space that ended answers nobody
 }
 
@@ -73,20 +78,20 @@ func (s *sessionActor) admitted(ctx *engine.Context[sessionMessage], m requestDu
 		s.starting = false
 	}
 	if m.err != nil {
-		s.decide(m.request, protocol.Errorf(protocol.CodeStorage, "the request could not be saved: %v; nothing was started", m.err))
+		s.refuse(m.request, protocol.Errorf(protocol.CodeStorage, "the request could not be saved: %v; nothing was started", m.err))
 		if m.run != nil {
 			s.backend.active.end()
 		}
 		return
 	}
 	if m.run == nil {
-		s.steer(ctx, m.request)
+		s.steer(ctx, m.request, m.texts)
 		return
 	}
-	s.decide(m.request, nil)
+	s.accept(m.request, m.texts)
 	s.publishRequest(m.request)
 	s.publishRun(*m.run)
-	s.active = &activeRun{record: *m.run, requests: []protocol.Request{m.request}, bound: m.bound}
+	s.active = &activeRun{record: *m.run, requests: []protocol.Request{m.request}, apart: len(m.texts) > 0, bound: m.bound}
 	s.start(ctx)
 }
 
@@ -114,9 +119,9 @@ func (s *sessionActor) start(ctx *engine.Context[sessionMessage]) {
 }
 
 // steer delivers an admitted steer, or settles one whose run has ended meanwhile.
-func (s *sessionActor) steer(ctx *engine.Context[sessionMessage], r protocol.Request) {
+func (s *sessionActor) steer(ctx *engine.Context[sessionMessage], r protocol.Request, texts []ledger.Text) {
 	if r.Status == protocol.RequestNotEntered {
-		s.decide(r, nil)
+		s.accept(r, texts)
 		s.publishRequest(r)
 		return
 	}
@@ -125,13 +130,15 @@ func (s *sessionActor) steer(ctx *engine.Context[sessionMessage], r protocol.Req
 		r.Status, r.Delivery = protocol.RequestNotEntered, notEntered("the run ended before the input entered the history")
 		log := s.log
 		fact := ledger.Settled{Requests: []ledger.End{{RequestID: r.RequestID, Status: r.Status, Delivery: r.Delivery}}}
-		ctx.Go(func(work context.Context) sessionMessage { return settleDurable{r, appendFacts(work, log, fact)} },
-			func(err *engine.PanicError) sessionMessage { return settleDurable{r, err} })
+		ctx.Go(func(work context.Context) sessionMessage {
+			return settleDurable{r, texts, appendFacts(work, log, fact)}
+		},
+			func(err *engine.PanicError) sessionMessage { return settleDurable{r, texts, err} })
 		return
 	}
 	a.requests = append(a.requests, r)
 	a.record.RequestIDs = append(slices.Clone(a.record.RequestIDs), r.RequestID)
-	s.decide(r, nil)
+	s.accept(r, texts)
 	s.publishRequest(r)
 	s.publishRun(a.record)
 	_ = a.ref.Post(steerRun{incoming(r, s.backend.now())}) // its end settles what it did not take
@@ -141,7 +148,7 @@ func (s *sessionActor) settled(m settleDurable) {
 	if m.err != nil {
 		s.backend.log.Error("save the end of a request", "request", m.request.RequestID, "error", m.err)
 	}
-	s.decide(m.request, nil)
+	s.accept(m.request, m.texts)
 	s.publishRequest(m.request)
 }
 
@@ -149,7 +156,7 @@ func (s *sessionActor) cancel(m cancelActive) {
 	a := s.active
 	if a == nil || (m.run != "" && a.record.ID != m.run) {
 		if i := slices.IndexFunc(s.runs, func(r protocol.Run) bool { return r.ID == m.run }); i >= 0 {
-			m.Send(s.runs[i])
+			m.Send(foundRun{run: s.runs[i]})
 		} else {
 			m.Fail(protocol.Errorf(protocol.CodeUnknownRun, "run %s is not active in this session", m.run))
 		}
@@ -161,7 +168,7 @@ func (s *sessionActor) cancel(m cancelActive) {
 		s.publishRun(a.record)
 		_ = a.ref.Post(abortRun{}) // it has ended and says so
 	}
-	m.Send(a.record)
+	m.Send(foundRun{run: a.record})
 }
 
 // end makes the end of the active run durable.
@@ -193,8 +200,11 @@ func (s *sessionActor) end(ctx *engine.Context[sessionMessage], m runEnded) {
 		}
 		fact.Requests = append(fact.Requests, e)
 	}
-	log := s.log
-	ctx.Go(func(work context.Context) sessionMessage { return endDurable{fact, appendFacts(work, log, fact)} },
+	log, recorded := s.log, fact
+	if a.apart {
+		recorded.Run.Text = "" // as in its admission
+	}
+	ctx.Go(func(work context.Context) sessionMessage { return endDurable{fact, appendFacts(work, log, recorded)} },
 		func(err *engine.PanicError) sessionMessage { return endDurable{fact, err} })
 }
 

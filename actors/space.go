@@ -3,10 +3,13 @@ package actors
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/repa-app/repa/actors/engine"
+	"github.com/repa-app/repa/actors/ledger"
 	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/agent/session"
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/protocol"
 )
 
@@ -41,16 +44,19 @@ type (
 	}
 	// submitRequest asks for admission.
 	submitRequest struct {
-		engine.Reply[protocol.Request]
-		submit  protocol.Submit
-		host    protocol.ID
-		bound   connection.Bound
-		unbound error // why there is no connection
+		engine.Reply[foundRequest]
+		submit      protocol.Submit
+		texts       []ledger.Text // of the input, that belong into the store
+		fingerprint string        // of the submission
+		host        protocol.ID
+		bound       connection.Bound
+		unbound     error // why there is no connection
 	}
 	// admissionDecided: a session has admitted a request durably, or refused it.
 	admissionDecided struct {
 		id      protocol.ID
 		request protocol.Request
+		texts   []ledger.Text // of its input, that lie in the store
 		err     error
 	}
 	// requestRecorded and runRecorded: a record changed. They come before the change is published.
@@ -58,15 +64,15 @@ type (
 	runRecorded     struct{ run protocol.Run }
 	// getRequest, getRun and cancelRun are the methods of these names.
 	getRequest struct {
-		engine.Reply[protocol.RequestRecord]
-		id protocol.ID
+		engine.Reply[*foundRequest] // nil: there is none
+		id                          protocol.ID
 	}
 	getRun struct {
-		engine.Reply[protocol.RunRecord]
-		params protocol.RunParams
+		engine.Reply[*foundRun] // nil: there is none
+		params                  protocol.RunParams
 	}
 	cancelRun struct {
-		engine.Reply[protocol.Run]
+		engine.Reply[foundRun]
 		params protocol.RunParams
 	}
 	// cancelRuns cancels whatever runs.
@@ -112,6 +118,7 @@ type spaceActor struct {
 	listErr   error
 	listing   []engine.Reply[[]protocol.SessionSummary]
 	admitting map[protocol.ID]*admission
+	tidy      tidiness
 }
 
 // sessionEntry is a session file and, while it is loaded, its actor. While the actor is asked to unload, what is meant for it is
@@ -131,18 +138,28 @@ func newSpace(b *Backend, info protocol.Space, l *loadedSpace) *spaceActor {
 	return s
 }
 
-// Started implements engine.Started: the session files are looked at in the background.
+// Started implements engine.Started: the session files are looked at in the background, and what sessions that are gone held is given free.
 func (s *spaceActor) Started(ctx *engine.Context[spaceMessage]) {
 	ctx.Go(func(work context.Context) spaceMessage {
+		owners := slices.Collect(s.space.Store().AllOwners(cas.OwnerSession))
 		var infos []session.Info
+		known, whole := map[protocol.ID]bool{}, true
 		err := session.List(work, s.loadedSpace.sessions, func(info session.Info, err error) bool {
 			if err != nil {
 				s.backend.log.Warn("a session file cannot be listed", "space", s.info.ID, "file", info.File, "error", err)
+				whole = false
 				return true
 			}
 			infos = append(infos, info)
+			known[protocol.ID(info.ID)] = true
+			if id, ok := sessionID(info.File); ok {
+				known[id] = true
+			}
 			return true
 		})
+		if err == nil && whole { // a file that cannot be read may be any session's
+			s.releaseSessions(work, s.backend.log, owners, known)
+		}
 		return sessionsListed{infos, err}
 	}, func(err *engine.PanicError) spaceMessage { return sessionsListed{err: err} })
 }
@@ -152,6 +169,11 @@ func (s *spaceActor) Stopped() { s.close(s.backend.log) }
 
 // Receive implements engine.Actor.
 func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) {
+	if done, ok := m.(tidied); ok {
+		s.tidy.running, s.tidy.again = false, done.again
+		return
+	}
+	s.tidy.due = true
 	switch m := m.(type) {
 	case createSession:
 		s.create(ctx, m)
@@ -174,13 +196,18 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 	case admissionDecided:
 		s.admitted(m)
 	case requestRecorded:
-		s.state.Requests[m.request.RequestID] = &m.request
+		s.state.Keep(m.request)
 	case runRecorded:
-		s.state.Runs[m.run.ID] = &m.run
+		s.state.KeepRun(m.run)
 	case getRequest:
-		m.Send(s.requestRecord(m.id))
+		m.Send(s.found(m.id))
 	case getRun:
-		m.Send(s.runRecord(m.params))
+		if run := s.run(m.params); run != nil {
+			found := s.foundRun(*run)
+			m.Send(&found)
+		} else {
+			m.Send(nil)
+		}
 	case cancelRun:
 		s.cancel(ctx, m)
 	case cancelRuns:
@@ -323,23 +350,21 @@ func (s *spaceActor) ended(ctx *engine.Context[spaceMessage], id protocol.ID) {
 
 // load spawns the actor of a session.
 func (s *spaceActor) load(ctx *engine.Context[spaceMessage], id protocol.ID, file string) (*engine.Ref[sessionMessage], error) {
+	runs := s.state.RunsOf(id, viewRuns)
+	past := make([]foundRun, len(runs))
+	for i, run := range runs {
+		past[i] = s.foundRun(run)
+	}
 	a := &sessionActor{
 		backend: s.backend, space: s.space, parent: ctx.Self(), log: s.log, fsys: s.loadedSpace.sessions,
 		key: protocol.SessionKey{SpaceID: s.info.ID, SessionID: id}, file: file,
-		runs: s.state.RunsOf(id, viewRuns),
+		past: past,
 	}
 	return engine.Spawn[sessionMessage](ctx, engine.Options{Name: "session " + string(id), Workers: 1, Idle: s.backend.opts.SessionIdle}, a)
 }
 
 // viewRuns is how many runs of the past a session's view shows; protocol version 1 fixes it.
 const viewRuns = 100
-
-func (s *spaceActor) requestRecord(id protocol.ID) protocol.RequestRecord {
-	if r := s.state.Requests[id]; r != nil {
-		return protocol.RequestRecord{Request: r}
-	}
-	return protocol.RequestRecord{Unknown: &protocol.UnknownRequest{RequestID: id, Status: protocol.Unknown}}
-}
 
 // run finds a run by its id or by the id of a request that belongs to it.
 func (s *spaceActor) run(p protocol.RunParams) *protocol.Run {
@@ -354,24 +379,17 @@ func (s *spaceActor) run(p protocol.RunParams) *protocol.Run {
 	return s.state.Runs[id]
 }
 
-func (s *spaceActor) runRecord(p protocol.RunParams) protocol.RunRecord {
-	if run := s.run(p); run != nil {
-		return protocol.RunRecord{Run: run}
-	}
-	return protocol.RunRecord{Unknown: &protocol.UnknownRun{ID: cmp.Or(p.RunID, p.RequestID), Status: protocol.Unknown}}
-}
-
 func (s *spaceActor) cancel(ctx *engine.Context[spaceMessage], m cancelRun) {
 	run := s.run(m.params)
 	switch {
 	case run == nil:
 		m.Fail(protocol.Errorf(protocol.CodeUnknownRun, "there is no run %s in %s", cmp.Or(m.params.RunID, m.params.RequestID), s.info.Path))
 	case run.Status.Terminal():
-		m.Send(*run)
+		m.Send(s.foundRun(*run))
 	default:
 		s.withSession(ctx, run.SessionID, func(ref *engine.Ref[sessionMessage], err error) {
 			if err != nil || ref.Post(cancelActive{m.Reply, run.ID}) != nil {
-				m.Send(*run)
+				m.Send(s.foundRun(*run))
 			}
 		})
 	}

@@ -31,7 +31,7 @@ type loadedSpace struct {
 // loadSpace opens a folder. On failure nothing stays open or locked.
 func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, error) {
 	owner := space.Owner{PID: b.opts.PID, ConnectionFile: b.opts.ConnectionFile}
-	s, err := space.Open(ctx, path, space.Options{NewID: func() string { return string(b.newID()) }, Owner: owner})
+	s, err := space.Open(ctx, path, space.Options{NewID: func() string { return string(b.newID()) }, Owner: owner, Store: b.opts.Store})
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,7 @@ func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, erro
 	if err := l.open(ctx, b); err != nil {
 		return nil, errors.Join(err, l.closeAll())
 	}
+	l.reconcileRequests(ctx, b.log)
 	return l, nil
 }
 

@@ -55,6 +55,22 @@ func steers(id protocol.ID, sequence protocol.Int, runID protocol.ID) ledger.Adm
 	return ledger.Admitted{Request: request(id, sequence, runID, "steer")}
 }
 
+const digest = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+
+// apart is the admission of a request of which one text lies in the store.
+func apart(id protocol.ID, sequence protocol.Int, runID protocol.ID) ledger.Admitted {
+	f := starts(id, sequence, runID)
+	f.Request = ledger.WithInput(f.Request, protocol.Input{Parts: []protocol.InputPart{protocol.TextPart("short"), protocol.TextPart("a long text")}})
+	f.Texts = []ledger.Text{{Part: 1, ID: digest, Size: 11}}
+	return f
+}
+
+// withTexts is the payload of an admission of a text and a file, with what it says of texts in the store.
+func withTexts(texts string) []byte {
+	return []byte(`{"request":{"requestId":"a","input":{"parts":[{"kind":"text","text":""},{"kind":"reference","target":{"kind":"file","spaceId":"s",` +
+		`"location":{"kind":"relative","path":"p"}}}]}},"texts":[` + texts + `]}`)
+}
+
 // ends is a run's end as a completed one has it.
 func ends(r protocol.Run, status protocol.RunStatus, paused bool) ledger.Ended {
 	r.Status, r.Phase, r.FinishedAt = status, protocol.PhaseIdle, r.CreatedAt+500
@@ -123,6 +139,9 @@ func history(t *rapid.T) []ledger.Fact {
 				sequence++
 				f := starts(id, sequence, protocol.ID(fmt.Sprintf("run-%d", sequence)))
 				f.Request.Submission.Input.Parts[0] = drawPart(t)
+				if ledger.HasText(f.Request.Input.Parts[0]) && rapid.Bool().Draw(t, "apart") {
+					f.Texts = []ledger.Text{{Part: 0, ID: digest, Size: 5}}
+				}
 				facts, active = append(facts, f), f.Run
 			}
 		case "steer":
@@ -138,7 +157,9 @@ func history(t *rapid.T) []ledger.Fact {
 		case "end", "fail":
 			if active != nil {
 				status := rapid.SampledFrom([]protocol.RunStatus{protocol.RunCompleted, protocol.RunFailed, protocol.RunCancelled}).Draw(t, "status")
-				facts, active = append(facts, ends(*active, status, rapid.Bool().Draw(t, "paused"))), nil
+				end := ends(*active, status, rapid.Bool().Draw(t, "paused"))
+				end.Run.Text = rapid.SampledFrom([]string{end.Run.Text, ""}).Draw(t, "text")
+				facts, active = append(facts, end), nil
 			}
 		default:
 			facts = append(facts, ledger.QueueChanged{SessionID: rapid.SampledFrom([]protocol.ID{"session-1", "session-2"}).Draw(t, "session"), Paused: rapid.Bool().Draw(t, "paused")})

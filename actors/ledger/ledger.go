@@ -18,6 +18,8 @@ const (
 	typeQueue    = 4
 
 	recordVersion = 1
+	// apartVersion is the version of an admission with texts that lie in the store.
+	apartVersion = 2
 )
 
 // Fact is one of Admitted, Ended, Settled and QueueChanged.
@@ -26,13 +28,16 @@ type Fact interface {
 	named() bool // what the fact is about has an id
 }
 
-// Admitted: a request was accepted. Run is set when it starts one.
+// Admitted: a request was accepted. Run is set when it starts one. Texts says which texts of its input lie in the store; neither the
+// record nor the state holds those.
 type Admitted struct {
 	Request protocol.Request `json:"request"`
 	Run     *protocol.Run    `json:"run,omitzero"`
+	Texts   []Text           `json:"texts,omitzero"`
 }
 
-// Ended: a run is over, and with it its requests. Paused says that the session's queue waits from now on.
+// Ended: a run is over, and with it its requests. Paused says that the session's queue waits from now on. A run without a text has that of
+// its admission.
 type Ended struct {
 	Run      protocol.Run `json:"run"`
 	Requests []End        `json:"requests"`
@@ -65,7 +70,8 @@ func (Settled) recordType() uint8      { return typeSettled }
 func (QueueChanged) recordType() uint8 { return typeQueue }
 
 func (f Admitted) named() bool {
-	return f.Request.RequestID.Valid() && (f.Run == nil || f.Run.ID.Valid())
+	return f.Request.RequestID.Valid() && (f.Run == nil || f.Run.ID.Valid()) &&
+		!slices.ContainsFunc(f.Texts, func(t Text) bool { return !t.fits(f.Request.Input) })
 }
 func (f Ended) named() bool        { return f.Run.ID.Valid() && Settled{f.Requests}.named() }
 func (f QueueChanged) named() bool { return f.SessionID.Valid() }
@@ -77,11 +83,15 @@ func (f Settled) named() bool {
 func Records(facts ...Fact) ([]recordlog.Record, error) {
 	out := make([]recordlog.Record, len(facts))
 	for i, f := range facts {
+		version := uint8(recordVersion)
+		if a, ok := f.(Admitted); ok && len(a.Texts) > 0 {
+			f, version = a.apart(), apartVersion
+		}
 		payload, err := json.Marshal(f)
 		if err != nil {
 			return nil, fmt.Errorf("encode ledger fact: %w", err)
 		}
-		out[i] = recordlog.Record{Type: f.recordType(), Version: recordVersion, Payload: payload}
+		out[i] = recordlog.Record{Type: f.recordType(), Version: version, Payload: payload}
 	}
 	return out, nil
 }
@@ -90,19 +100,20 @@ func Records(facts ...Fact) ([]recordlog.Record, error) {
 type State struct {
 	Requests map[protocol.ID]*protocol.Request
 	Runs     map[protocol.ID]*protocol.Run
-	Paused   map[protocol.ID]bool // sessions whose queue waits
-	Next     protocol.Int         // the sequence number of the next admission
-	Newer    bool                 // there are records of a newer version: nothing may be appended
+	Texts    map[protocol.ID][]Text // by request: the texts of its input that lie in the store, and not in Requests and Runs
+	Paused   map[protocol.ID]bool   // sessions whose queue waits
+	Next     protocol.Int           // the sequence number of the next admission
+	Newer    bool                   // there are records of a newer version: nothing may be appended
 }
 
 // NewState is the state of an empty journal.
 func NewState() *State {
-	return &State{Requests: map[protocol.ID]*protocol.Request{}, Runs: map[protocol.ID]*protocol.Run{}, Paused: map[protocol.ID]bool{}, Next: 1}
+	return &State{Requests: map[protocol.ID]*protocol.Request{}, Runs: map[protocol.ID]*protocol.Run{}, Texts: map[protocol.ID][]Text{}, Paused: map[protocol.ID]bool{}, Next: 1}
 }
 
 // Replay applies a journal record. Errors: a record of a known type whose payload cannot be read; the state is then unchanged.
 func (s *State) Replay(r recordlog.Record) error {
-	if r.Version > recordVersion {
+	if r.Version > recordVersion && (r.Type != typeAdmitted || r.Version > apartVersion) {
 		s.Newer = true
 		return nil
 	}
@@ -136,6 +147,10 @@ func replay[F Fact](s *State, r recordlog.Record) error {
 func (s *State) Apply(f Fact) {
 	switch f := f.(type) {
 	case Admitted:
+		if len(f.Texts) > 0 {
+			s.Texts[f.Request.RequestID] = f.Texts
+			f = f.apart()
+		}
 		s.Requests[f.Request.RequestID] = &f.Request
 		s.Next = max(s.Next, f.Request.Sequence+1)
 		if f.Run != nil {
@@ -146,6 +161,9 @@ func (s *State) Apply(f Fact) {
 			s.Runs[run.ID] = &joined
 		}
 	case Ended:
+		if admitted := s.Runs[f.Run.ID]; admitted != nil && f.Run.Text == "" {
+			f.Run.Text = admitted.Text
+		}
 		s.Runs[f.Run.ID] = &f.Run
 		s.end(f.Requests)
 		if f.Paused {

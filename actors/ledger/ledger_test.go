@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,17 +54,18 @@ func TestApplyReplacesRecords(t *testing.T) {
 	})
 }
 
-// TestGolden holds version 1 of every record type: what is written stays the same, and what was written is read.
+// TestGolden holds every record type, and both versions of an admission: what is written stays the same, and what was written is read.
 func TestGolden(t *testing.T) {
+	third := apart("request-3", 3, "run-3")
 	first := starts("request-1", 1, "run-1")
 	steer := steers("request-2", 2, "run-1")
 	joined := run("run-1", 1001, "request-1", "request-2")
 	for name, f := range map[string]ledger.Fact{
-		"admitted-start": first, "admitted-steer": steer, "ended": ends(joined, protocol.RunFailed, true), "settled": late("request-2"),
-		"queue": ledger.QueueChanged{SessionID: "session-1", Paused: true},
+		"admitted-start-1": first, "admitted-steer-1": steer, "ended-1": ends(joined, protocol.RunFailed, true), "settled-1": late("request-2"),
+		"queue-1": ledger.QueueChanged{SessionID: "session-1", Paused: true}, "admitted-start-2": third,
 	} {
 		r := record(t, f)
-		path := filepath.Join("testdata", name+"-1.json")
+		path := filepath.Join("testdata", name+".json")
 		if *update {
 			if err := os.WriteFile(path, append(r.Payload, '\n'), 0o644); err != nil {
 				t.Fatal(err)
@@ -73,27 +75,79 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(bytes.TrimSpace(want)), string(r.Payload)); diff != "" || r.Version != 1 {
+		if diff := cmp.Diff(string(bytes.TrimSpace(want)), string(r.Payload)); diff != "" || !strings.HasSuffix(name, fmt.Sprint(r.Version)) {
 			t.Errorf("%s, version %d: %s", name, r.Version, diff)
 		}
 	}
 	s := ledger.NewState()
 	for _, file := range []struct {
-		name string
-		kind uint8
-	}{{"admitted-start", 1}, {"admitted-steer", 1}, {"settled", 3}, {"ended", 2}, {"queue", 4}} {
-		payload, err := os.ReadFile(filepath.Join("testdata", file.name+"-1.json"))
+		name          string
+		kind, version uint8
+	}{{"admitted-start-1", 1, 1}, {"admitted-steer-1", 1, 1}, {"settled-1", 3, 1}, {"ended-1", 2, 1}, {"queue-1", 4, 1}, {"admitted-start-2", 1, 2}} {
+		payload, err := os.ReadFile(filepath.Join("testdata", file.name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		payload = bytes.Replace(payload, []byte("{"), []byte(`{"ofTheFuture":[1],`), 1) // unknown members are ignored
-		if err := s.Replay(recordlog.Record{Type: file.kind, Version: 1, Payload: payload}); err != nil {
+		if err := s.Replay(recordlog.Record{Type: file.kind, Version: file.version, Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := apply(first, steer, late("request-2"), ends(joined, protocol.RunFailed, true), ledger.QueueChanged{SessionID: "session-1", Paused: true})
+	want := apply(first, steer, late("request-2"), ends(joined, protocol.RunFailed, true), ledger.QueueChanged{SessionID: "session-1", Paused: true}, third)
 	if diff := same(want, s); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A text that lies apart stands neither in the record nor in the state, however the request and its run go on.
+func TestApart(t *testing.T) {
+	f := apart("request-1", 1, "run-1")
+	secret := f.Request.Input.Parts[1].Text
+	if payload := record(t, f).Payload; bytes.Contains(payload, []byte(secret)) || !bytes.Contains(payload, []byte(f.Texts[0].ID)) {
+		t.Errorf("record %s", payload)
+	}
+	steer := steers("request-2", 2, "run-1")
+	s := apply(f, steer)
+	check := func(when string) {
+		t.Helper()
+		r, run := s.Requests["request-1"], s.Runs["run-1"]
+		if r.Input.Parts[0].Text != "short" || r.Input.Parts[1].Text != "" || r.Submission.Input.Parts[1].Text != "" || run.Text != "" {
+			t.Errorf("%s: %+v of %+v", when, r.Input, run)
+		}
+		if diff := cmp.Diff(f.Texts, s.TextsOf(*run)); diff != "" {
+			t.Errorf("%s: %s", when, diff)
+		}
+	}
+	check("admitted")
+	if f.Request.Input.Parts[1].Text != secret || f.Run.Text == "" {
+		t.Error("the fact was changed")
+	}
+	s.Keep(f.Request)
+	s.KeepRun(*f.Run)
+	check("kept")
+	s.Keep(steer.Request)
+	if got := s.Requests["request-2"].Input.Parts[0].Text; got != steer.Request.Input.Parts[0].Text {
+		t.Errorf("a text that is not apart became %q", got)
+	}
+	end := ends(*f.Run, protocol.RunCompleted, false)
+	end.Run.Text = ""
+	s.Apply(end)
+	check("ended")
+	full := ledger.Replace(s.Requests["request-1"].Input, f.Texts, func(x ledger.Text) string { return secret })
+	if diff := cmp.Diff(f.Request, ledger.WithInput(f.Request, full)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(f.Request.Input, full); diff != "" {
+		t.Error(diff)
+	}
+	inline := starts("request-9", 9, "run-9")
+	end = ends(*inline.Run, protocol.RunCompleted, false)
+	end.Run.Text = ""
+	if s := apply(inline, end); s.Runs["run-9"].Text != inline.Run.Text {
+		t.Error("an end without a text takes the run's away")
+	}
+	if none := s.TextsOf(protocol.Run{ID: "x"}); len(none) != 0 {
+		t.Errorf("a run of nobody: %v", none)
 	}
 }
 
@@ -101,7 +155,7 @@ func TestNewerRecords(t *testing.T) {
 	known := record(t, starts("request-1", 1, "run-1"))
 	for name, r := range map[string]recordlog.Record{
 		"unknown type": {Type: 5, Version: 1, Payload: []byte(`{}`)}, "content": {Type: 32, Version: 1}, "type 0": {Type: 0, Version: 1},
-		"newer version": {Type: known.Type, Version: 2, Payload: []byte("\x00 other form")},
+		"newer version": {Type: known.Type, Version: 3, Payload: []byte("\x00 other form")}, "newer end": {Type: 2, Version: 2, Payload: []byte("{}")},
 	} {
 		s := ledger.NewState()
 		for _, r := range []recordlog.Record{r, known} {
@@ -130,6 +184,12 @@ func TestDamagedPayload(t *testing.T) {
 		"end of no run":      {Type: 2, Version: 1, Payload: []byte(`{"requests":[]}`)},
 		"end of no request":  {Type: 2, Version: 1, Payload: []byte(`{"run":{"id":"r"},"requests":[{}]}`)},
 		"nobody is settled":  {Type: 3, Version: 1, Payload: []byte(`{"requests":[{"requestId":"not an id"}]}`)},
+		"text of no part":    {Type: 1, Version: 2, Payload: withTexts(`{"part":2,"id":"` + digest + `","size":5}`)},
+		"part before all":    {Type: 1, Version: 2, Payload: withTexts(`{"part":-1,"id":"` + digest + `","size":5}`)},
+		"text of a file":     {Type: 1, Version: 2, Payload: withTexts(`{"part":1,"id":"` + digest + `","size":5}`)},
+		"text without id":    {Type: 1, Version: 2, Payload: withTexts(`{"part":0,"id":"","size":5}`)},
+		"text of upper case": {Type: 1, Version: 2, Payload: withTexts(`{"part":0,"id":"` + strings.ToUpper(digest) + `","size":5}`)},
+		"text of no bytes":   {Type: 1, Version: 2, Payload: withTexts(`{"part":0,"id":"` + digest + `","size":0}`)},
 		"queue of nobody":    {Type: 4, Version: 1, Payload: []byte(`{"paused":true}`)},
 		"fraction of a step": {Type: 1, Version: 1, Payload: []byte(`{"request":{"requestId":"a","sequence":1.5}}`)},
 	} {
@@ -206,7 +266,7 @@ func TestRunsOf(t *testing.T) {
 
 func FuzzReplay(f *testing.F) {
 	first, joined := starts("request-1", 1, "run-1"), run("run-1", 1001, "request-1", "request-2")
-	records, err := ledger.Records(first, steers("request-2", 2, "run-1"), ends(joined, protocol.RunFailed, true), late("request-2"), ledger.QueueChanged{SessionID: "s", Paused: true})
+	records, err := ledger.Records(first, steers("request-2", 2, "run-1"), ends(joined, protocol.RunFailed, true), late("request-2"), ledger.QueueChanged{SessionID: "s", Paused: true}, apart("request-3", 3, "run-3"))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -214,6 +274,8 @@ func FuzzReplay(f *testing.F) {
 		f.Add(r.Type, r.Version, r.Payload)
 	}
 	f.Add(uint8(1), uint8(1), []byte(`{"request":{"requestId":"a","runId":"run-1","sequence":9007199254740992,"status":"running"}}`))
+	f.Add(uint8(1), uint8(2), withTexts(`{"part":0,"id":"`+digest+`","size":5}`))
+	f.Add(uint8(1), uint8(2), withTexts(`{"part":7,"id":"`+digest+`","size":5}`))
 	f.Add(uint8(2), uint8(1), []byte(`{"run":{"id":"run-1","status":"running","requestIds":["request-1","request-1"]}}`))
 	f.Add(uint8(3), uint8(9), []byte(`null`))
 	f.Fuzz(func(t *testing.T, kind, version uint8, payload []byte) {
