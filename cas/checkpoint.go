@@ -216,7 +216,7 @@ func (s *Store) checkpoint(ctx context.Context) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
 	s.mu.Lock()
-	if s.inDoubt != nil { // the log says more about what is damaged than a checkpoint would
+	if s.inDoubt != nil || s.unsecured { // the log says more about what is damaged than a checkpoint would, or may lose its end
 		s.mu.Unlock()
 		return nil
 	}
@@ -232,13 +232,13 @@ func (s *Store) checkpoint(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	name := checkpointName(sequence)
-	if err := s.writeCheckpoint(ctx, name+".tmp", sequence, at); err != nil {
+	if err := s.writeCheckpoint(ctx, name+temporarySuffix, sequence, at); err != nil {
 		if rerr := s.fsys.Remove(name + ".tmp"); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
-	err := s.fsys.Rename(name+".tmp", name)
+	err := s.fsys.Rename(name+temporarySuffix, name)
 	if err == nil {
 		err = s.fsys.SyncDir(".")
 	}

@@ -43,6 +43,9 @@ func (s *Store) Collect(ctx context.Context) (c Collected, err error) {
 		return c, err
 	}
 	c.At = time.Now()
+	if err := s.secure(ctx); err != nil {
+		return c, fmt.Errorf("collect: %w", err)
+	}
 	if err := s.sweep(ctx, &c); err != nil {
 		return c, fmt.Errorf("collect: %w", err)
 	}
@@ -60,6 +63,15 @@ func (s *Store) Collect(ctx context.Context) (c Collected, err error) {
 		return c, fmt.Errorf("collect: %w", err)
 	}
 	return c, nil
+}
+
+// secure sees to it that the last write before a crash is written again: no checkpoint may be made before.
+func (s *Store) secure(ctx context.Context) error {
+	err := s.submit(ctx, &write{})
+	if err != nil && ctx.Err() == nil && s.freeReserve() {
+		err = s.submit(ctx, &write{})
+	}
+	return err
 }
 
 func (s *Store) mayCollect() error {

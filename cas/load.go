@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/repa-app/repa/cas/internal/frame"
@@ -16,6 +17,7 @@ import (
 type tail struct {
 	newest uint32 // generation; 0: none
 	made   uint32 // the highest generation of which a file was found
+	head   head   // of the newest; zero when it is damaged
 	clean  bool   // a checkpoint covers everything in it and nothing is behind that, so that it may be continued
 	torn   bool   // bytes of a write that did not come to its end are behind it
 	// last is where the last write in it begins, when it is not clean. What was written before had been synced when that write began; of
@@ -72,8 +74,32 @@ func (s *Store) load(ctx context.Context) (tail, error) {
 				}
 			}
 		}
+		if !t.clean {
+			return t, s.finish(t)
+		}
 	}
 	return t, nil
+}
+
+// finish makes the newest pack's header and name durable: whoever began it may have been killed before it did. The bytes are written
+// again, because a sync says nothing of those that an earlier one failed to write.
+func (s *Store) finish(t tail) error {
+	if t.head.generation == t.newest {
+		f, err := s.fsys.OpenFile(segmentPath(t.newest), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if _, err = f.WriteAt(t.head.encode(), 0); err == nil {
+			err = f.Sync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("finish %s: %w", segmentName(t.newest), err)
+		}
+	}
+	if err := s.fsys.SyncDir(packsDir); err != nil || s.covered.segment != 0 {
+		return err
+	}
+	return s.syncFolders()
 }
 
 // dropFromRemoved forgets objects whose record was in a segment that was removed: nobody held them, or the segment would have stayed.
@@ -131,7 +157,7 @@ func (s *Store) replay(ctx context.Context, generations []uint32, from position)
 		if _, ok := heads[g]; !ok && s.segments[g] == nil {
 			continue // made by a creation that did not come to its end
 		}
-		t.newest = g
+		t.newest, t.head = g, heads[g]
 	}
 	for _, g := range generations {
 		if g > t.newest {

@@ -352,6 +352,7 @@ func TestPowerLossSeeded(t *testing.T) {
 	}
 	t.Logf("%d traces, %d operations, %d crash states", traces, operations, states)
 }
+
 // A process was killed while it began a pack, the next one wrote on, and the power failed: the pack that nobody wrote into is gone, and
 // nothing is missed.
 func TestPackThatWasBegunInVain(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	packHash      = "blake3-256"
 	segmentHeader = 64
 	packsDir      = "packs"
+	packSuffix    = ".pack"
 )
 
 // segment is one pack file.
@@ -31,7 +32,7 @@ type segment struct {
 // dead returns the bytes that collection could free.
 func (s *segment) dead() int64 { return s.end - segmentHeader - s.live }
 
-func segmentName(generation uint32) string { return fmt.Sprintf("%08x.pack", generation) }
+func segmentName(generation uint32) string { return fmt.Sprintf("%08x%s", generation, packSuffix) }
 
 func segmentPath(generation uint32) string { return packsDir + "/" + segmentName(generation) }
 
@@ -43,7 +44,7 @@ func packs(fsys vfs.FS) ([]uint32, error) {
 	}
 	var out []uint32
 	for _, e := range entries {
-		if base, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
+		if base, ok := strings.CutSuffix(e.Name(), packSuffix); ok {
 			if g, err := strconv.ParseUint(base, 16, 32); err == nil && segmentName(uint32(g)) == e.Name() {
 				out = append(out, uint32(g))
 			}

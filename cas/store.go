@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -82,6 +83,7 @@ type Store struct {
 	ended          *tombstones
 	inDoubt        error // why nothing may be collected
 	frozen         error // why nothing may be written
+	unsecured      bool  // the last write before a crash is still to be written again
 	limbo          []table.Ref
 	removed        map[uint32]bool // packs that the log says were removed, while it is replayed
 	writing        bool            // a checkpoint is being written: dropped numbers go to limbo
@@ -139,6 +141,9 @@ func (s *Store) start(ctx context.Context) error {
 			return err
 		}
 		if err := vfs.MkdirAll(s.fsys, packsDir, 0o700); err != nil {
+			return err
+		}
+		if err := s.removeTemporary(packsDir); err != nil {
 			return err
 		}
 	}
@@ -245,21 +250,25 @@ func (s *Store) takeLock() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.removeTemporary(); err != nil {
+	if err := s.removeTemporary("."); err != nil {
 		return err
 	}
 	return vfs.PublishFile(s.fsys, ownerName, fmt.Appendf(nil, `{"pid":%d}`+"\n", os.Getpid()), 0o600)
 }
 
-// removeTemporary removes files that a process which was killed did not give their name.
-func (s *Store) removeTemporary() error {
-	entries, err := s.fsys.ReadDir(".")
+// temporarySuffix ends the name of a file that is being written; what PublishFile writes goes on behind it.
+const temporarySuffix = ".tmp"
+
+// removeTemporary removes the files of the store in a folder to which a process that was killed did not give their name.
+func (s *Store) removeTemporary(dir string) error {
+	entries, err := s.fsys.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if base, _, ok := strings.Cut(e.Name(), ".tmp"); ok && (base == ownerName || strings.HasPrefix(base, checkpointPrefix)) {
-			if err := s.fsys.Remove(e.Name()); err != nil {
+		base, _, ok := strings.Cut(e.Name(), temporarySuffix)
+		if ok && (base == ownerName || strings.HasPrefix(base, checkpointPrefix) || strings.HasSuffix(base, packSuffix)) {
+			if err := s.fsys.Remove(path.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}

@@ -108,7 +108,7 @@ func newWriter(s *Store, t tail) *writer {
 	}
 	if seg := s.segments[t.newest]; seg != nil {
 		if len(t.redo) > 0 && !t.clean {
-			seg.end, w.redo = t.last, t.redo
+			seg.end, w.redo, s.unsecured = t.last, t.redo, true
 		}
 		w.offset, w.synced = seg.end, seg.end
 	}
@@ -120,12 +120,13 @@ func newWriter(s *Store, t tail) *writer {
 }
 
 // again writes the last write before a crash once more, in a new pack. What is in the machine's memory of the old one may never have
-// reached the disk, and a sync of it would not say so.
+// reached the disk, and a sync of it would not say so. The new pack gets its name when the write in it is synced: from then on
+// the old one ends before that write.
 func (w *writer) again() error {
 	if len(w.redo) == 0 {
 		return nil
 	}
-	all := &write{again: true, done: make(chan error, 1)}
+	all := &write{again: true}
 	for _, r := range w.redo {
 		rec, err := decode(r.typ, r.version, r.payload)
 		if err != nil {
@@ -134,15 +135,58 @@ func (w *writer) again() error {
 		rec.payload = r.payload
 		all.records = append(all.records, rec)
 	}
-	redo := w.redo
-	w.redo = nil
-	w.commit([]*write{all})
-	err := <-all.done
-	if err != nil {
-		w.redo = redo
-		err = fmt.Errorf("secure the last write before the crash: %w", err)
+	segment, offset := w.segment, w.offset
+	if err := w.rewrite(all); err != nil {
+		w.file, w.segment, w.offset, w.synced = nil, segment, offset, offset
+		w.discard()
+		return fmt.Errorf("secure the last write before the crash: %w", err)
 	}
-	return err
+	w.redo, w.file, w.continued = nil, nil, true
+	w.current.Store(w.segment)
+	w.s.mu.Lock()
+	w.s.unsecured = false
+	w.s.mu.Unlock()
+	w.settle(nil)
+	return nil
+}
+
+// rewrite makes a pack that begins with a write, and gives it its name last.
+func (w *writer) rewrite(all *write) (err error) {
+	if w.made == math.MaxUint32 {
+		return errNumbers
+	}
+	w.made++
+	g, fsys := w.made, w.s.fsys
+	name := segmentPath(g)
+	temporary := name + temporarySuffix
+	f, err := fsys.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(head{g, w.segment, w.offset}.encode(), 0)
+	w.file, w.segment, w.offset, w.synced, w.zeroed = f, g, segmentHeader, segmentHeader, segmentHeader
+	if err == nil {
+		err = w.frames(all)
+	}
+	if err == nil {
+		err = w.flush(true)
+	}
+	if err == nil {
+		err = w.sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, fsys.Remove(temporary))
+	}
+	if err := fsys.Rename(temporary, name); err != nil {
+		return errors.Join(err, fsys.Remove(temporary))
+	}
+	if err := fsys.SyncDir(packsDir); err != nil {
+		return errors.Join(err, fsys.Remove(name))
+	}
+	w.s.mu.Lock()
+	w.s.segments[g] = &segment{end: segmentHeader}
+	w.s.mu.Unlock()
+	return nil
 }
 
 // submit hands a write to the writer and waits for its end.
@@ -449,14 +493,19 @@ func (w *writer) settle(err error) {
 		default: // a lazy one, answered before
 		}
 	}
+	w.discard()
+	if err == nil {
+		w.s.maybeCheckpoint()
+	}
+}
+
+// discard forgets what is settled, or given up.
+func (w *writer) discard() {
 	w.buf = w.buf[:0]
 	clear(w.placed)
 	clear(w.unsynced)
 	w.placed, w.unsynced = w.placed[:0], w.unsynced[:0]
 	clear(w.pending)
-	if err == nil {
-		w.s.maybeCheckpoint()
-	}
 }
 
 // abandon gives up the newest pack behind what was synced: what a failed write or sync left there is unknown, and a later sync that
@@ -510,10 +559,12 @@ func (w *writer) seal() (err error) {
 	return err
 }
 
+var errNumbers = errors.New("the store has used every number of a pack")
+
 // begin makes a new pack.
 func (w *writer) begin() error {
 	if w.made == math.MaxUint32 {
-		return errors.New("the store has used every number of a pack")
+		return errNumbers
 	}
 	w.made++
 	g := w.made
