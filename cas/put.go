@@ -248,7 +248,9 @@ func (b *Batch) add(ctx context.Context, r record) {
 
 // PutReader adds what r gives, of any length.
 func (b *Batch) PutReader(ctx context.Context, r io.Reader) (ID, error) {
-	c := &cutter{r: r, buf: make([]byte, pieceMax+1)}
+	mem := buffer(cutBuffer)
+	defer giveBack(mem)
+	c := &cutter{r: r, buf: (*mem)[:cutBuffer]}
 	if err := c.fill(pieceMax + 1); err != nil {
 		return ID{}, fmt.Errorf("put: %w", err)
 	}
@@ -356,8 +358,8 @@ type cutter struct {
 	eof  bool
 }
 
-// cutBuffer is what is read ahead, so that what is left of it is seldom moved to the front.
-const cutBuffer = 4 << 20
+// cutBuffer is what is read ahead: a piece and as much again, so that what is left of it is seldom moved to the front.
+const cutBuffer = largeBuffer
 
 // fill reads until n bytes are there or the end has come.
 func (c *cutter) fill(n int) error {
@@ -365,7 +367,7 @@ func (c *cutter) fill(n int) error {
 		return nil
 	}
 	k := copy(c.buf, c.rest)
-	for k < n {
+	for k < n { // and as much more as a read gives
 		m, err := c.r.Read(c.buf[k:])
 		k += m
 		if errors.Is(err, io.EOF) {
@@ -382,11 +384,6 @@ func (c *cutter) fill(n int) error {
 
 // next returns the next piece, valid until the next call; nil at the end.
 func (c *cutter) next() ([]byte, error) {
-	if len(c.buf) < cutBuffer {
-		buf := make([]byte, cutBuffer)
-		c.rest = buf[:copy(buf, c.rest)]
-		c.buf = buf
-	}
 	if err := c.fill(pieceMax); err != nil {
 		return nil, err
 	}
