@@ -12,9 +12,13 @@
 //
 // # Ordering promises
 //
-//   - Bytes before facts, facts before answers: an admission is acknowledged after its journal record is synced, and runs after
-//     it was acknowledged to the session. A mailbox is never the only place of an accepted request.
+//   - Bytes before facts: what a journal record or a session entry names lies in the space's store, synced and held by the request or
+//     the session, before it is written.
+//   - Facts before answers: an admission is acknowledged after its journal record is synced, and runs after it was acknowledged to
+//     the session. A mailbox is never the only place of an accepted request.
 //   - The session file alone says what entered history: entries carry the request id. After a crash deliveries are read from it.
+//   - Release last: a hold is dropped after the fact that ended its need. A crash may leave holds of nobody; they are dropped when the
+//     space is opened, those of sessions only when every session file can be read.
 //   - Everything durable of a session goes through its one worker, in order: admissions, history, ends.
 //   - A record that changed reaches the space before the change is published: whoever sees a change and asks gets at least it.
 //   - A run's live events are published from the agent's goroutine, so deltas come before the message that replaces them.

@@ -265,7 +265,7 @@ func (s *sessionActor) loaded(ctx *engine.Context[sessionMessage], m sessionLoad
 	if m.err != nil {
 		s.loadErr = protocol.Errorf(protocol.CodeInvalidStorage, "the session file %s cannot be read: %v. The file was left as it is", s.file, m.err)
 	} else {
-		s.tools = newSessionTools(s.backend, s.space)
+		s.tools = newSessionTools(s.backend, s.space, s.key.SessionID)
 		s.damaged = len(m.store.Damage())
 		s.backend.feed.Show(s.view())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/repa-app/repa/actors/ledger"
 	"github.com/repa-app/repa/agent/tool"
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/recordlog"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/space"
@@ -13,9 +14,24 @@ import (
 // sessionTools are the tools of one session over its space. They live as long as the session is loaded and remember what it read.
 type sessionTools struct{ set *tool.Set }
 
-func newSessionTools(b *Backend, s *space.Space) *sessionTools {
+func newSessionTools(b *Backend, s *space.Space, session protocol.ID) *sessionTools {
 	f := spaceFiles{b, s}
-	return &sessionTools{tool.NewSet(tool.Services{Reader: f, Searcher: f, Editor: f})}
+	return &sessionTools{tool.NewSet(tool.Services{Reader: f, Searcher: f, Editor: f, Keeper: sessionShelf{s.Store(), sessionOwner(session)}})}
+}
+
+// sessionShelf keeps outputs in the space's store, held by the session.
+type sessionShelf struct {
+	store *cas.Store
+	owner cas.Owner
+}
+
+// Keep implements tool.Keeper.
+func (s sessionShelf) Keep(ctx context.Context, mediaType, text string) (tool.Kept, error) {
+	ids, err := s.store.PutHeld(ctx, s.owner, []byte(text))
+	if err != nil {
+		return tool.Kept{}, err
+	}
+	return tool.Kept{ID: ids[0].String(), MediaType: mediaType, Size: int64(len(text))}, nil
 }
 
 // spaceFiles fills the interfaces of the tools with a space and tells front ends what changed.

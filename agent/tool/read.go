@@ -9,14 +9,9 @@ import (
 	"github.com/repa-app/repa/agent/llm"
 )
 
-const (
-	// The limits of one read are Pi's: about 12,000 tokens, which leaves room in the smallest context that is in use.
-	maxLines = 2000
-	maxBytes = 50 << 10
-)
-
 type readTool struct {
 	reader Reader
+	keeper Keeper
 	seen   *seen
 }
 
@@ -58,10 +53,18 @@ func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 	}
 	r.seen.put(doc.Path, doc.Revision)
 	shown := excerpt(doc, lines, from, args.Limit)
-	result := Text(shown.text + "\n" + machineLine(doc))
-	result.Details = details(map[string]any{
+	members := map[string]any{
 		"path": doc.Path, "revision": doc.Revision, "lines": len(lines), "from": shown.from, "to": shown.to, "truncated": shown.cut,
-	})
+	}
+	if shown.cut {
+		kept, err := keep(ctx, r.keeper, doc.Text, members)
+		if err != nil {
+			return Result{}, err
+		}
+		shown.text += "[" + shown.note + kept + "]"
+	}
+	result := Text(strings.TrimSuffix(shown.text, "\n") + "\n" + machineLine(doc))
+	result.Details, result.bounded = details(members), true
 	return result, nil
 }
 
@@ -85,12 +88,13 @@ func splitLines(text string) []string {
 }
 
 type shown struct {
-	text     string
-	from, to int // line numbers; to < from: none
+	text     string // lines with their ends
+	from, to int    // line numbers; to < from: none
 	cut      bool
+	note     string // how to see more, when it is cut
 }
 
-// excerpt shows the lines from the given one on, with a note when there is more.
+// excerpt shows the lines from the given one on.
 func excerpt(doc Document, lines []string, from, limit int) shown {
 	if len(lines) == 0 {
 		return shown{text: "(the file is empty)", from: 1}
@@ -109,13 +113,13 @@ func excerpt(doc Document, lines []string, from, limit int) shown {
 		}
 		b.WriteString(line)
 	}
-	s := shown{text: strings.TrimSuffix(b.String(), "\n"), from: from, to: next - 1, cut: next <= len(lines)}
+	s := shown{text: b.String(), from: from, to: next - 1, cut: next <= len(lines)}
 	switch {
 	case next == from:
-		s.text = fmt.Sprintf("[Line %d of %d is %d KiB long, more than one read shows. Search for words of it instead%s.]",
+		s.note = fmt.Sprintf("Line %d of %d is %d KiB long, more than one read shows. Search for words of it instead%s.",
 			from, len(lines), len(lines[from-1])>>10, after(from, len(lines)))
 	case s.cut:
-		s.text += fmt.Sprintf("\n[Lines %d-%d of %d shown. Continue with offset %d.]", from, s.to, len(lines), next)
+		s.note = fmt.Sprintf("Lines %d-%d of %d shown. Continue with offset %d.", from, s.to, len(lines), next)
 	}
 	return s
 }

@@ -12,11 +12,16 @@ import (
 
 const (
 	defaultMatches = 20  // a screen: enough to choose what to read
-	maxMatches     = 100 // as many as fit one result of maxBytes at maxMatchText each
+	maxMatches     = 100 // as many as fit one result of maxBytes at maxMatchText each, when the characters are bytes
 	maxMatchText   = 500 // characters, as in Pi's grep: the place is what counts, the file can be read
+	// maxKeptMatches bounds what is kept of a search that found more than it shows: words that occur more often tell nothing.
+	maxKeptMatches = 10_000
 )
 
-type searchTool struct{ searcher Searcher }
+type searchTool struct {
+	searcher Searcher
+	keeper   Keeper
+}
 
 func (*searchTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
@@ -44,26 +49,54 @@ func (s *searchTool) Execute(ctx context.Context, _ string, raw json.RawMessage)
 	if args.Limit > 0 {
 		limit = min(args.Limit, maxMatches)
 	}
-	matches, truncated, err := s.searcher.Search(ctx, args.Query, limit)
+	ask := limit
+	if s.keeper != nil {
+		ask = maxKeptMatches
+	}
+	all, truncated, err := s.searcher.Search(ctx, args.Query, ask)
 	if err != nil {
 		return failed(ctx, err)
 	}
-	if len(matches) > limit {
-		matches, truncated = matches[:limit], true
+	matches := all
+	if len(all) > limit {
+		matches, truncated = all[:limit], true
 	}
 	if len(matches) == 0 {
 		return Text(fmt.Sprintf("No matches for %q in the space.", args.Query)), nil
 	}
-	lines := make([]string, 0, len(matches)+1)
-	for _, m := range matches {
-		lines = append(lines, fmt.Sprintf("%s:%d: %s", m.Path, m.Line, shorten(m.Text, maxMatchText)))
+	lines, size := make([]string, 0, len(matches)+1), 0
+	for i, m := range matches {
+		line := fmt.Sprintf("%s:%d: %s", m.Path, m.Line, shorten(m.Text, maxMatchText))
+		if size += len(line) + 1; size > maxBytes {
+			matches, truncated = matches[:i], true
+			break
+		}
+		lines = append(lines, line)
 	}
+	members := map[string]any{"matches": len(matches), "truncated": truncated}
 	if truncated {
-		lines = append(lines, fmt.Sprintf("[The first %d matches are shown; there are more. Search for more precise words.]", len(matches)))
+		kept, err := keep(ctx, s.keeper, listing(all), members)
+		if err != nil {
+			return Result{}, err
+		}
+		lines = append(lines, fmt.Sprintf("[The first %d matches are shown; there are more. Search for more precise words.%s]", len(matches), kept))
 	}
 	result := Text(strings.Join(lines, "\n"))
-	result.Details = details(map[string]any{"matches": len(matches), "truncated": truncated})
+	result.Details, result.bounded = details(members), true
 	return result, nil
+}
+
+// listing is matches as they are kept: lines in full, as many as maxKept has room for.
+func listing(matches []Match) string {
+	var b strings.Builder
+	for _, m := range matches {
+		line := fmt.Sprintf("%s:%d: %s\n", m.Path, m.Line, m.Text)
+		if b.Len()+len(line) > maxKept {
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // shorten makes one line of at most limit characters.

@@ -59,6 +59,7 @@ type Services struct {
 	Reader   Reader
 	Searcher Searcher
 	Editor   Editor
+	Keeper   Keeper // nil: what is cut is not kept
 }
 
 // Set is the tools of one session, which share what the session has observed. It lives as long as the session is open.
@@ -70,14 +71,18 @@ type Set struct {
 // NewSet makes the tools that services allow.
 func NewSet(services Services) *Set {
 	s := &Set{seen: seen{revisions: map[string]string{}}}
+	var tools []Tool
 	if services.Reader != nil {
-		s.tools = append(s.tools, &readTool{services.Reader, &s.seen})
+		tools = append(tools, &readTool{services.Reader, services.Keeper, &s.seen})
 	}
 	if services.Searcher != nil {
-		s.tools = append(s.tools, &searchTool{services.Searcher})
+		tools = append(tools, &searchTool{services.Searcher, services.Keeper})
 	}
 	if services.Editor != nil {
-		s.tools = append(s.tools, &writeTool{services.Editor, &s.seen}, &editTool{services.Editor, &s.seen})
+		tools = append(tools, &writeTool{services.Editor, &s.seen}, &editTool{services.Editor, &s.seen})
+	}
+	for _, t := range tools {
+		s.tools = append(s.tools, Bound(t, services.Keeper))
 	}
 	return s
 }

@@ -33,6 +33,8 @@ type Result struct {
 	Content []llm.Block
 	Details json.RawMessage // a JSON object for programs; may be nil
 	IsError bool
+
+	bounded bool // the tool itself keeps to the limits of one result
 }
 
 // Text is a result of one text block.
