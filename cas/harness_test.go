@@ -14,15 +14,16 @@ import (
 	"testing"
 
 	"github.com/repa-app/repa/cas"
+	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/testkit/crashfs"
 )
 
-// longForm reports whether the long form of the batteries is wanted.
-func longForm() bool { return os.Getenv("REPA_TEST") == "long" }
+// long reports whether the long form of the batteries is wanted.
+func long() bool { return os.Getenv("REPA_TEST") == "long" }
 
 // scale chooses between the short and the long form of a battery.
 func scale(short, many int) int {
-	if longForm() {
+	if long() {
 		return many
 	}
 	return short
@@ -180,3 +181,11 @@ func isDamage(err error) bool {
 }
 
 func isNotFound(err error) bool { return errors.Is(err, cas.ErrNotFound) }
+
+// subOf opens a folder for a store of its own.
+func subOf(disk *crashfs.FS) (vfs.FS, error) {
+	if err := vfs.MkdirAll(disk, "fresh", 0o700); err != nil {
+		return nil, err
+	}
+	return disk.Sub("fresh")
+}

@@ -72,7 +72,7 @@ func (r *tracer) crashAgain(t *testing.T, crashed *crashfs.FS, step int, named p
 		if i > 0 {
 			named.add(steps[i-1])
 		}
-		if i < len(steps) && steps[i].Op == "write" && i > 0 && steps[i-1].Path == steps[i].Path && !longForm() {
+		if i < len(steps) && steps[i].Op == "write" && i > 0 && steps[i-1].Path == steps[i].Path && !long() {
 			continue // one of several writes in a row
 		}
 		at := trace.At(i)
