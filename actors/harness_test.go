@@ -43,14 +43,32 @@ type world struct {
 }
 
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
+	mu      sync.Mutex
+	b       strings.Builder
+	written *sync.Cond // on mu
+}
+
+func newLog() *lockedBuffer {
+	l := &lockedBuffer{}
+	l.written = sync.NewCond(&l.mu)
+	return l
 }
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.written.Broadcast()
 	return l.b.Write(p)
+}
+
+// wait returns when the log has a text.
+func (l *lockedBuffer) wait(t testing.TB, text string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !strings.Contains(l.b.String(), text) {
+		l.written.Wait()
+	}
 }
 
 func (l *lockedBuffer) String() string {
@@ -62,7 +80,7 @@ func (l *lockedBuffer) String() string {
 // start runs a backend until the test ends. change may edit the options.
 func start(t testing.TB, change func(*actors.Options)) *world {
 	t.Helper()
-	w := &world{t: t, log: &lockedBuffer{}, done: make(chan struct{})}
+	w := &world{t: t, log: newLog(), done: make(chan struct{})}
 	w.model = modelserver.NewFunc(t, w.next)
 	lent, err := connection.Lend("scripted", connection.OpenAI, w.model.OpenAIURL(), "key")
 	if err != nil {
@@ -73,7 +91,7 @@ func start(t testing.TB, change func(*actors.Options)) *world {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	opts := actors.Options{Log: slog.New(slog.NewTextHandler(w.log, nil)), Random: rand.Reader, PID: os.Getpid(), Default: bound,
+	opts := actors.Options{Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Random: rand.Reader, PID: os.Getpid(), Default: bound,
 		HTTP: &http.Client{Transport: transport}}
 	if change != nil {
 		change(&opts)

@@ -38,6 +38,7 @@ func (s *spaceActor) Idle(ctx *engine.Context[spaceMessage]) {
 	store, log, id := s.space.Store(), s.backend.log, s.info.ID
 	ctx.Go(func(work context.Context) spaceMessage {
 		if !worthCollecting(work, store) {
+			log.Debug("nothing is worth collecting", "space", id)
 			return tidied{}
 		}
 		c, err := store.Collect(work)
