@@ -251,7 +251,6 @@ func (s *Store) checkpoint(ctx context.Context) error {
 	if err := s.removeCheckpoints(2); err != nil {
 		return fmt.Errorf("remove an old checkpoint: %w", err)
 	}
-	s.reserve()
 	return nil
 }
 

@@ -62,6 +62,7 @@ func (s *Store) Collect(ctx context.Context) (c Collected, err error) {
 	if err != nil {
 		return c, fmt.Errorf("collect: %w", err)
 	}
+	s.reserve()
 	return c, nil
 }
 
@@ -366,7 +367,8 @@ const (
 	maxReserve   = 4 << 20
 )
 
-// reserve keeps some room of the disk for a collection at a time when there is none. Without success nothing is lost but that.
+// reserve keeps some room of the disk for a collection at a time when there is none. Without success nothing is lost but that. Collecting is
+// held: a collection that is using the room must not lose it to this.
 func (s *Store) reserve() {
 	s.mu.RLock()
 	var stored int64
@@ -375,17 +377,38 @@ func (s *Store) reserve() {
 	}
 	s.mu.RUnlock()
 	size := min(stored/reserveShare, maxReserve) &^ (64<<10 - 1)
-	if info, err := s.fsys.Stat(reserveName); size == 0 || err == nil && info.Size() >= size {
+	var was int64
+	if info, err := s.fsys.Stat(reserveName); err == nil {
+		was = info.Size()
+	}
+	if size <= was {
 		return
 	}
 	f, err := s.fsys.OpenFile(reserveName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return
 	}
-	err = f.Preallocate(size)
-	if cerr := f.Close(); err != nil || cerr != nil {
+	if err = f.Preallocate(size); err != nil {
+		_ = f.Truncate(was) // there is no more room; what is reserved stays so
+	}
+	_ = f.Close()
+	if err != nil && was == 0 {
 		_ = s.fsys.Remove(reserveName)
 	}
+}
+
+// lent is how much of the reserve a release takes on a full disk: a new pack with the zeros ahead, and some more of them.
+const lent = 2 * minAhead
+
+// lendReserve gives a part of the reserve back to the disk; false when there is none.
+func (s *Store) lendReserve() bool {
+	f, err := s.fsys.OpenFile(reserveName, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.Size() >= lent && f.Truncate(info.Size()-lent) == nil
 }
 
 func (s *Store) freeReserve() bool { return s.fsys.Remove(reserveName) == nil }

@@ -2,9 +2,11 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/repa-app/repa/cas/internal/table"
@@ -31,15 +33,19 @@ func (s *Store) Replace(ctx context.Context, owner Owner, ids ...ID) error {
 
 // Release ends holds of an owner: of the ids, or all when there are none. What it does not hold is passed over.
 //
+// It works on a full disk by means of the reserve: what frees room must not wait for room.
+//
 // Errors: ErrReadOnly, ErrClosed, errors of the disk; after one the holds may stand or not.
 func (s *Store) Release(ctx context.Context, owner Owner, ids ...ID) error {
-	if err := owner.check(); err != nil {
-		return err
-	}
+	r := record{typ: recordRelease, owner: owner.String(), ids: ids}
 	if len(ids) == 0 {
-		return s.change(ctx, record{typ: recordReplace, owner: owner.String()}, owner)
+		r.typ = recordReplace
 	}
-	return s.change(ctx, record{typ: recordRelease, owner: owner.String(), ids: ids}, owner)
+	err := s.change(ctx, r, owner)
+	if errors.Is(err, syscall.ENOSPC) && s.lendReserve() {
+		err = s.change(ctx, r, owner)
+	}
+	return err
 }
 
 func (s *Store) change(ctx context.Context, r record, owner Owner) error {

@@ -406,6 +406,10 @@ func (s *Store) maybeCheckpoint() {
 	}
 	s.background.Go(func() {
 		defer s.checkpointing.Store(false)
-		_ = s.checkpoint(s.ending) // without it the next open replays more; the next one is tried after as much again
+		err := s.checkpoint(s.ending) // without it the next open replays more; the next one is tried after as much again
+		if err == nil && s.collecting.TryLock() {
+			s.reserve()
+			s.collecting.Unlock()
+		}
 	})
 }

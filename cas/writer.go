@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -439,15 +440,12 @@ func (w *writer) flush(ask bool) error {
 		if ask && n < smallWrite {
 			w.buf = append(w.buf, make([]byte, min(maxAhead, max(minAhead, w.offset)))...)
 		}
-		w.zeroed = w.offset + int64(len(w.buf))
 	}
 	k, err := w.file.WriteAt(w.buf, w.offset)
-	if err == nil && k < len(w.buf) {
-		err = io.ErrShortWrite
+	if int64(k) < n { // zeros for which there is no room are not missed
+		return fmt.Errorf("write %s: %w", segmentName(w.segment), cmp.Or(err, io.ErrShortWrite))
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", segmentName(w.segment), err)
-	}
+	w.zeroed = max(w.zeroed, w.offset+int64(k))
 	w.offset += n
 	if w.buf = w.buf[:0]; cap(w.buf) > 3*groupBytes {
 		w.buf = nil // one large record should not cost its size for ever
