@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -181,7 +182,6 @@ func (s *Store) restore(typ byte, b []byte) bool {
 // restoreOwners reads the owners. A number that is no object's any more was dropped while the checkpoint was written; the log says so too.
 func (s *Store) restoreOwners(b []byte) bool {
 	le := binary.LittleEndian
-	now := s.elapsed()
 	for len(b) >= 2 {
 		n := int(le.Uint16(b))
 		if len(b) < 2+n+12 {
@@ -202,7 +202,7 @@ func (s *Store) restoreOwners(b []byte) bool {
 		b = b[4*count:]
 		s.table.Hold(name, refs...)
 		if remains != noLease {
-			s.leases[name] = now + time.Duration(remains)
+			s.leases[name] = s.after(time.Duration(min(remains, math.MaxInt64)))
 		}
 	}
 	return len(b) == 0
@@ -390,6 +390,16 @@ func (s *Store) saveOwners(w *checkpointWriter) {
 		s.mu.RUnlock()
 		w.flush(checkpointOwners)
 	}
+	s.mu.RLock()
+	now := s.elapsed()
+	for name, deadline := range s.leases {
+		if len(s.table.Holds(name)) == 0 { // a lease of nothing is no owner
+			w.buf = append(le.AppendUint16(w.buf, uint16(len(name))), name...)
+			w.buf = le.AppendUint32(le.AppendUint64(w.buf, uint64(max(0, deadline-now))), 0)
+		}
+	}
+	s.mu.RUnlock()
+	w.flush(checkpointOwners)
 }
 
 // checkpointWriter writes frames; the first error ends it.

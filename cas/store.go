@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -279,6 +280,12 @@ func (s *Store) removeTemporary(dir string) error {
 // now is the time of touches: seconds, from 1.
 func (s *Store) now() uint32 { return uint32(s.elapsed()/time.Second) + 1 }
 
+// after is the moment when a time has passed, or the last there is.
+func (s *Store) after(remains time.Duration) time.Duration {
+	now := s.elapsed()
+	return now + min(remains, math.MaxInt64-now)
+}
+
 // Close finishes what was accepted, writes a checkpoint and gives the store free. Objects still open fail from then on. Calling it again
 // returns the same error.
 func (s *Store) Close() error {
@@ -332,10 +339,10 @@ func (s *Store) apply(r *record, p table.Place) {
 		s.table.Unhold(r.owner, s.now(), s.known(r.ids)...)
 	case recordLease:
 		s.table.Replace(r.owner, s.now(), s.known(r.ids)...)
-		s.leases[r.owner] = s.elapsed() + r.remains
+		s.leases[r.owner] = s.after(r.remains)
 	case recordRenew:
 		if _, ok := s.leases[r.owner]; ok {
-			s.leases[r.owner] = s.elapsed() + r.remains
+			s.leases[r.owner] = s.after(r.remains)
 		}
 	case recordEnd:
 		s.table.Release(r.owner, s.now())
