@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/google/uuid"
 	"golang.org/x/term"
 
 	"github.com/repa-app/repa/cas"
@@ -29,24 +33,32 @@ type casCommands struct {
 	Repair casRepair `cmd:"" help:"${cas_repair}"`
 }
 
-// openStore opens the store of a space beside whoever has it open, or as its owner.
-func (t *terminal) openStore(ctx context.Context, dir string, own bool) (*cas.Store, error) {
+// storeFolder finds the store of a space.
+func (t *terminal) storeFolder(dir string) (path, store string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
-	path, err := space.Resolve(abs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &coded{protocol.CodeNotFound, t.text(messages.NoSuchSpace, abs)}
+	if _, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) {
+		return "", "", &coded{protocol.CodeNotFound, t.text(messages.NoSuchSpace, abs)}
 	}
+	if path, err = space.Resolve(abs); err != nil {
+		return "", "", err
+	}
+	store = filepath.Join(path, space.MetaFolder, space.StoreFolder)
+	if _, err := os.Lstat(store); errors.Is(err, fs.ErrNotExist) {
+		return "", "", &coded{protocol.CodeNotFound, t.text(messages.NoStore, path)}
+	}
+	return path, store, nil
+}
+
+// openStore opens the store of a space for reading, beside whoever has it open. It starts no backend.
+func (t *terminal) openStore(ctx context.Context, dir string) (*cas.Store, error) {
+	_, folder, err := t.storeFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := cas.Open(ctx, filepath.Join(path, space.MetaFolder, space.StoreFolder), cas.Options{ReadOnly: !own})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &coded{protocol.CodeNotFound, t.text(messages.NoStore, path)}
-	}
-	return s, err
+	return cas.Open(ctx, folder, cas.Options{ReadOnly: true})
 }
 
 type casStat struct {
@@ -54,31 +66,70 @@ type casStat struct {
 	Output string `help:"${flag_output} ${enum}." enum:"text,json" default:"text"`
 }
 
+// storeStats is the object of --output json. Sizes are bytes.
+type storeStats struct {
+	Objects        int64                   `json:"objects"`
+	Bytes          int64                   `json:"bytes"`
+	Stored         int64                   `json:"stored"`
+	Dead           int64                   `json:"dead"`
+	Segments       int                     `json:"segments"`
+	Holds          map[cas.OwnerKind]int64 `json:"holds"`
+	LastCollection *lastCollection         `json:"lastCollection"`
+}
+
+type lastCollection struct {
+	At       time.Time `json:"at"`
+	Objects  int64     `json:"objects"`
+	Bytes    int64     `json:"bytes"`
+	Segments int       `json:"segments"`
+}
+
 // Run prints what is in the store.
 func (c *casStat) Run(ctx context.Context, t *terminal) error {
-	s, err := t.openStore(ctx, c.Space, false)
+	s, err := t.openStore(ctx, c.Space)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	st := s.Stats()
 	if c.Output == outputJSON {
-		printJSON(t.out, map[string]any{"objects": st.Objects, "bytes": st.Bytes, "stored": st.Stored, "dead": st.Dead,
-			"segments": st.Segments, "holds": st.Holds, "lastCollection": st.Last})
+		out := storeStats{Objects: st.Objects, Bytes: st.Bytes, Stored: st.Stored, Dead: st.Dead, Segments: st.Segments, Holds: st.Holds}
+		if l := st.Last; l != nil {
+			out.LastCollection = &lastCollection{l.At.UTC(), l.Objects, l.Bytes, l.Segments}
+		}
+		printJSON(t.out, out)
 		return nil
 	}
-	fmt.Fprintln(t.out, t.text(messages.StoreObjects, st.Objects, size(st.Bytes)))
-	fmt.Fprintln(t.out, t.text(messages.StoreStored, size(st.Stored), st.Segments, size(st.Dead)))
+	row := func(name messages.Message, value string) {
+		fmt.Fprintf(t.out, "%s  %s\n", pad(t.text(name), 16), value)
+	}
+	row(messages.StatObjects, fmt.Sprintf("%d (%s)", st.Objects, size(st.Bytes)))
+	row(messages.StatStored, size(st.Stored))
+	row(messages.StatDead, size(st.Dead))
+	row(messages.StatPacks, strconv.Itoa(st.Segments))
 	for _, kind := range slices.Sorted(maps.Keys(st.Holds)) {
-		fmt.Fprintln(t.out, t.text(messages.StoreHolds, st.Holds[kind], kind, st.Owners[kind]))
+		row(messages.StatHolds, t.text(messages.StatHoldsOf, kind, st.Holds[kind], st.Owners[kind]))
 	}
-	if st.Last != nil {
-		fmt.Fprintln(t.out, t.text(messages.StoreLast, st.Last.At.Local().Format(time.DateTime), st.Last.Objects, size(st.Last.Bytes)))
+	last := t.text(messages.StatNever)
+	if l := st.Last; l != nil {
+		last = t.text(messages.StatLast, l.At.Local().Format(time.DateTime), l.Objects, size(l.Bytes))
 	}
+	row(messages.StatCollected, last)
 	if st.InDoubt != "" {
 		t.say(messages.StoreInDoubt, st.InDoubt)
 	}
 	return nil
+}
+
+// pad fills a text up to so many columns; a Chinese character takes two.
+func pad(text string, columns int) string {
+	for _, r := range text {
+		columns--
+		if unicode.Is(unicode.Han, r) {
+			columns--
+		}
+	}
+	return text + strings.Repeat(" ", max(0, columns))
 }
 
 // size is a number of bytes for people, in powers of 1,024.
@@ -109,12 +160,14 @@ type damagedObject struct {
 
 // Run reads everything in the store and checks it.
 func (c *casVerify) Run(ctx context.Context, t *terminal) error {
-	s, err := t.openStore(ctx, c.Space, false)
+	s, err := t.openStore(ctx, c.Space)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	v, err := s.Verify(ctx, t.storeProgress())
+	progress, done := t.storeProgress()
+	v, err := s.Verify(ctx, progress)
+	done()
 	if err != nil {
 		return err
 	}
@@ -129,12 +182,28 @@ func (c *casVerify) Run(ctx context.Context, t *terminal) error {
 	return nil
 }
 
-func verification(v *cas.Verification) map[string]any {
-	damaged := []damagedObject{}
-	for _, d := range v.Damaged {
-		damaged = append(damaged, damagedObject{d.ID, append([]cas.Owner{}, d.Owners...), d.Segment, d.Offset})
+func damagedObjects(all []*cas.DamageError) []damagedObject {
+	out := []damagedObject{}
+	for _, d := range all {
+		out = append(out, damagedObject{d.ID, append([]cas.Owner{}, d.Owners...), d.Segment, d.Offset})
 	}
-	out := map[string]any{"objects": v.Objects, "bytes": v.Bytes, "damaged": damaged}
+	return out
+}
+
+// ownerNames is owners for people.
+func (t *terminal) ownerNames(owners []cas.Owner) string {
+	if len(owners) == 0 {
+		return t.text(messages.StoreNobody)
+	}
+	names := make([]string, len(owners))
+	for i, o := range owners {
+		names[i] = o.String()
+	}
+	return strings.Join(names, " ")
+}
+
+func verification(v *cas.Verification) map[string]any {
+	out := map[string]any{"objects": v.Objects, "bytes": v.Bytes, "damaged": damagedObjects(v.Damaged)}
 	if len(v.Gaps) > 0 {
 		gaps := []map[string]any{}
 		for _, g := range v.Gaps {
@@ -150,11 +219,7 @@ func verification(v *cas.Verification) map[string]any {
 
 func (t *terminal) printVerification(v *cas.Verification) {
 	for _, d := range v.Damaged {
-		owners := make([]string, len(d.Owners))
-		for i, o := range d.Owners {
-			owners[i] = o.String()
-		}
-		fmt.Fprintln(t.out, t.text(messages.StoreDamaged, d.ID, d.Segment, d.Offset, d.Reason, strings.Join(owners, " ")))
+		fmt.Fprintln(t.out, t.text(messages.StoreDamaged, d.ID, d.Segment, d.Offset, d.Reason, t.ownerNames(d.Owners)))
 	}
 	for _, g := range v.Gaps {
 		fmt.Fprintln(t.out, t.text(messages.StoreGap, g.Segment, g.Start, g.End))
@@ -169,18 +234,23 @@ func (t *terminal) printVerification(v *cas.Verification) {
 	}
 }
 
-// storeProgress shows on a terminal how far a verification is; nil elsewhere.
-func (t *terminal) storeProgress() func(cas.Progress) {
+// storeProgress shows on a terminal how far a verification is, until done is called; elsewhere nothing.
+func (t *terminal) storeProgress() (show func(cas.Progress), done func()) {
 	out, ok := t.err.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(out.Fd())) {
-		return nil
+		return nil, func() {}
 	}
 	const often = 200 * time.Millisecond // people see no more
-	last := time.Now()
-	return func(p cas.Progress) {
+	last, shown := time.Now(), false
+	show = func(p cas.Progress) {
 		if time.Since(last) >= often {
-			last = time.Now()
-			fmt.Fprintf(t.err, "\r%s / %s ", size(p.Done), size(p.Total))
+			last, shown = time.Now(), true
+			fmt.Fprintf(t.err, "\r\x1b[K%s / %s", size(p.Done), size(p.Total))
+		}
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprint(t.err, "\r\x1b[K")
 		}
 	}
 }
@@ -201,7 +271,7 @@ type listedObject struct {
 
 // Run lists the objects, sorted by id.
 func (c *casList) Run(ctx context.Context, t *terminal) error {
-	s, err := t.openStore(ctx, c.Space, false)
+	s, err := t.openStore(ctx, c.Space)
 	if err != nil {
 		return err
 	}
@@ -218,11 +288,7 @@ func (c *casList) Run(ctx context.Context, t *terminal) error {
 		return nil
 	}
 	for _, r := range rows {
-		owners := make([]string, len(r.Owners))
-		for i, o := range r.Owners {
-			owners[i] = o.String()
-		}
-		fmt.Fprintf(t.out, "%s %10d %10d %s\n", r.ID, r.Size, r.Stored, strings.Join(owners, " "))
+		fmt.Fprintf(t.out, "%s %10d %10d %s\n", r.ID, r.Size, r.Stored, t.ownerNames(r.Owners))
 	}
 	return nil
 }
@@ -238,7 +304,7 @@ func (c *casCat) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return t.fail(exitUsage, messages.StoreBadID, err)
 	}
-	s, err := t.openStore(ctx, c.Space, false)
+	s, err := t.openStore(ctx, c.Space)
 	if err != nil {
 		return err
 	}
@@ -281,34 +347,47 @@ type casRepair struct {
 	Output string `help:"${flag_output} ${enum}." enum:"text,json" default:"text"`
 }
 
-// Run repairs the store, which nobody may have open.
+// Run repairs the store. It holds the space's lock meanwhile, as a backend does that has it open.
 func (c *casRepair) Run(ctx context.Context, t *terminal) error {
-	s, err := t.openStore(ctx, c.Space, true)
+	path, _, err := t.storeFolder(c.Space)
 	if err != nil {
 		return err
 	}
-	out, err := s.Repair(ctx, t.storeProgress())
-	if err := errors.Join(err, s.Close()); err != nil {
+	owned, err := space.Open(ctx, path, space.Options{NewID: uuid.NewString, Owner: space.Owner{PID: os.Getpid()}})
+	if codeOf(err) == protocol.CodeSpaceInUse {
+		return &coded{protocol.CodeSpaceInUse, t.text(messages.RepairInUse, err)}
+	}
+	if err != nil {
+		return err
+	}
+	progress, done := t.storeProgress()
+	out, err := owned.Store().Repair(ctx, progress)
+	done()
+	if err := errors.Join(err, owned.Close()); err != nil {
 		return err
 	}
 	if c.Output == outputJSON {
-		missing := []damagedObject{}
-		for _, d := range out.Missing {
-			missing = append(missing, damagedObject{d.ID, append([]cas.Owner{}, d.Owners...), d.Segment, d.Offset})
-		}
-		printJSON(t.out, map[string]any{"objects": out.Objects, "dropped": append([]cas.ID{}, out.Dropped...), "missing": missing,
+		printJSON(t.out, map[string]any{"objects": out.Objects, "dropped": append([]cas.ID{}, out.Dropped...), "missing": damagedObjects(out.Missing),
 			"aside": append([]string{}, out.Aside...), "recovered": out.Recovered})
 		return nil
 	}
 	fmt.Fprintln(t.out, t.text(messages.StoreRepaired, out.Objects, len(out.Dropped)))
 	for _, d := range out.Missing {
-		fmt.Fprintln(t.out, t.text(messages.StoreMissing, d.ID))
+		fmt.Fprintln(t.out, t.text(messages.StoreMissing, d.ID, t.ownerNames(d.Owners)))
 	}
 	for _, name := range out.Aside {
-		fmt.Fprintln(t.out, t.text(messages.StoreAside, name))
+		fmt.Fprintln(t.out, t.text(messages.StoreAside, filepath.Join(path, space.MetaFolder, space.StoreFolder, filepath.FromSlash(name))))
 	}
 	if out.Recovered != nil {
 		fmt.Fprintln(t.out, t.text(messages.StoreRecovered, out.Recovered))
 	}
 	return nil
+}
+
+func codeOf(err error) protocol.Code {
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return protocol.Code(coded.Code())
+	}
+	return ""
 }

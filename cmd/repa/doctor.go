@@ -16,6 +16,7 @@ import (
 
 	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/agent/session"
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/recordlog"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/cmd/repa/messages"
@@ -141,6 +142,7 @@ func (d *doctor) space(ctx context.Context, dir string) {
 	d.lock(meta)
 	d.journal(meta)
 	d.sessions(ctx, meta)
+	d.store(ctx, filepath.Join(dir, space.MetaFolder, space.StoreFolder), meta)
 }
 
 // tryWrite makes and removes a file: permissions alone do not tell (read-only disks, quotas).
@@ -228,6 +230,37 @@ func (d *doctor) sessions(ctx context.Context, meta vfs.FS) {
 		return
 	}
 	d.add(findingOK, messages.DoctorSessions, messages.DoctorSessionsOK, good)
+}
+
+// store tells what is noticed when the space's store is opened; reading all of it is the business of `repa cas verify`.
+func (d *doctor) store(ctx context.Context, name string, meta vfs.FS) {
+	folder, err := meta.Sub(space.StoreFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.add(findingNote, messages.DoctorStore, messages.DoctorStoreNone)
+		return
+	}
+	var s *cas.Store
+	if err == nil {
+		defer folder.Close()
+		s, err = cas.Open(ctx, name, cas.Options{FS: folder, ReadOnly: true})
+	}
+	if err != nil {
+		d.add(findingWrong, messages.DoctorStore, messages.DoctorSessionBad, name, err)
+		return
+	}
+	defer s.Close()
+	st := s.Stats()
+	noticed, cancel := context.WithCancel(ctx)
+	cancel()
+	v, _ := s.Verify(noticed, nil) // ended before it reads anything: it then tells what opening found
+	switch {
+	case st.InDoubt != "":
+		d.add(findingWrong, messages.DoctorStore, messages.StoreInDoubt, st.InDoubt)
+	case !v.Sound():
+		d.add(findingWrong, messages.DoctorStore, messages.DoctorStoreHurt, len(v.Damaged)+len(v.Gaps)+len(v.Files))
+	default:
+		d.add(findingOK, messages.DoctorStore, messages.DoctorStoreOK, st.Objects, size(st.Bytes), st.Segments)
+	}
 }
 
 func (d *doctor) settings() {

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/client"
 	"github.com/repa-app/repa/testkit/backend"
@@ -42,6 +44,7 @@ type storm struct {
 	sessions []protocol.SessionKey
 	sent     []*sent
 	refused  int
+	kept     int // requests of which something lay in the store, counted after each kill
 }
 
 // TestKill proves what a backend promises of itself across SIGKILL: an acknowledged request is known for ever, nothing is executed
@@ -84,6 +87,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		w.check(c, w.sent[first:])
+		w.checkStore(c)
 		w.repeatUnknown(c, w.sent[first:])
 		c.Drop()
 		if t.Failed() {
@@ -96,8 +100,8 @@ func TestKill(t *testing.T) {
 	w.check(c, w.sent)
 	t.Logf("%d kills: %d acknowledged requests, %d with unknown outcome, %d runs stood still, %d refusals, %d sessions, %d model requests; "+
 		"maximum after a kill: ready in %v, space open in another %v", rounds, checked, unknown, standing, w.refused, len(w.sessions), len(w.model.Requests()), ready, open)
-	if checked == 0 || standing == 0 {
-		t.Errorf("%d requests and %d standing runs prove nothing", checked, standing)
+	if checked == 0 || standing == 0 || w.kept == 0 {
+		t.Errorf("%d requests, %d standing runs and %d inputs in the store prove nothing", checked, standing, w.kept)
 	}
 }
 
@@ -181,6 +185,10 @@ func (w *storm) write(ctx context.Context, c *client.Client, key protocol.Sessio
 			s.submit = question(key, text+" "+stand, lent)
 			s.stands = true
 		}
+		if w.intn(2) == 0 { // piped in, and long enough to lie in the store
+			piped := strings.Repeat(fmt.Sprintf("line of %s in round %d\n", key.SessionID, round), 100+w.intn(500))
+			s.submit.Input.Parts = append(s.submit.Input.Parts, protocol.TextPart(piped))
+		}
 		r, err := client.Call(ctx, c, protocol.SessionSubmit, s.submit)
 		var refusal *protocol.Error
 		w.mu.Lock()
@@ -232,6 +240,27 @@ func (w *storm) check(c *client.Client, all []*sent) {
 	}
 }
 
+// checkStore wants the store to be sound and to hold nothing for requests that there are not.
+func (w *storm) checkStore(c *client.Client) {
+	w.t.Helper()
+	s, err := cas.Open(w.t.Context(), filepath.Join(w.dir, ".repa", "cas"), cas.Options{ReadOnly: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer s.Close()
+	v, err := s.Verify(w.t.Context(), nil)
+	if err != nil || !v.Sound() {
+		w.t.Errorf("store: %+v, %v", v, err)
+	}
+	for o := range s.AllOwners(cas.OwnerRequest) {
+		w.kept++
+		r := must(w.t, c, protocol.RequestGet, protocol.RequestGetParams{SpaceID: w.space, RequestID: protocol.ID(o.ID)}).Request
+		if r == nil {
+			w.t.Errorf("%s holds %d objects and is unknown", o, len(s.Held(o)))
+		}
+	}
+}
+
 func (w *storm) checkRequest(c *client.Client, s *sent, r *protocol.Request, entered int) {
 	id := s.submit.RequestID
 	if s.got != nil && s.got.RunID != "" && r.RunID != s.got.RunID {
@@ -246,6 +275,9 @@ func (w *storm) checkRequest(c *client.Client, s *sent, r *protocol.Request, ent
 		if r.Status != protocol.RequestInterrupted || run == nil || run.Status != protocol.RunInterrupted {
 			w.t.Errorf("request %s was running and is %s, its run %+v", id, r.Status, run)
 		}
+	}
+	if sent, got := fmt.Sprintf("%+v", s.submit.Input), fmt.Sprintf("%+v", r.Input); sent != got {
+		w.t.Errorf("request %s has another input: %d bytes were sent, %d are there", id, len(sent), len(got))
 	}
 	want := 0
 	if r.Delivery.Status == protocol.DeliveryEntered {

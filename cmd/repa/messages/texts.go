@@ -109,6 +109,10 @@ var (
 	DoctorKeychain    = Message{"keychain", "钥匙串"}
 	DoctorDisk        = Message{"disk space", "磁盘空间"}
 	DoctorConnection  = Message{"connection %s", "连接 %s"}
+	DoctorStore       = Message{"store", "存储"}
+	DoctorStoreNone   = Message{"not there yet; it is made when the space is next opened", "尚未建立；下次打开空间时会建立"}
+	DoctorStoreOK     = Message{"%d objects of %s in %d packs", "%d 个对象，共 %s，%d 个包"}
+	DoctorStoreHurt   = Message{"%d places are damaged; `repa cas verify` names them, `repa cas repair` saves the rest", "有 %d 处损坏；`repa cas verify` 会列出，`repa cas repair` 会保全其余内容"}
 	DoctorReadable    = Message{"%s can be read and written", "%s 可读写"}
 	DoctorNotSpace    = Message{"%s is not a learning space yet", "%s 还不是学习空间"}
 	DoctorNotWritable = Message{"%s cannot be written: %v", "%s 不可写：%v"}
@@ -143,10 +147,16 @@ var (
 var (
 	NoStore        = Message{"%s has no store yet; it is made when the space is opened for the first time", "%s 还没有存储；首次打开该空间时会建立"}
 	StoreBadID     = Message{"%v; copy the id as repa cas ls prints it", "%v；请照抄 repa cas ls 输出的标识"}
-	StoreObjects   = Message{"%d objects of %s", "%d 个对象，共 %s"}
-	StoreStored    = Message{"%s on the disk in %d packs, %s of it dead", "占用磁盘 %s，共 %d 个包，其中 %s 可回收"}
-	StoreHolds     = Message{"%d holds of kind %s by %d owners", "%d 个 %s 类持有，来自 %d 个持有者"}
-	StoreLast      = Message{"last collection %s: %d objects, %s freed", "上次回收 %s：%d 个对象，释放 %s"}
+	StatObjects    = Message{"objects", "对象"}
+	StatStored     = Message{"stored", "占用"}
+	StatDead       = Message{"dead", "可回收"}
+	StatPacks      = Message{"packs", "包"}
+	StatHolds      = Message{"holds", "持有"}
+	StatHoldsOf    = Message{"%[1]s: %[2]d by %[3]d owners", "%[1]s：%[2]d，来自 %[3]d 个持有者"}
+	StatCollected  = Message{"last collection", "上次回收"}
+	StatNever      = Message{"none yet", "尚未进行"}
+	StatLast       = Message{"%s: %d objects, %s freed", "%s：%d 个对象，释放 %s"}
+	StoreNobody    = Message{"nobody", "无人"}
 	StoreInDoubt   = Message{"Nothing is collected, because damage may have hidden what is held: %s. Run repa cas repair.", "损坏可能遮住了持有记录，因此不会回收任何内容：%s。请运行 repa cas repair。"}
 	StoreDamaged   = Message{"%s is damaged: %s at byte %d (%s); held by: %s", "%s 已损坏：%s 第 %d 字节（%s）；持有者：%s"}
 	StoreGap       = Message{"%s is damaged from byte %d to %d; which records were there is not known", "%s 从第 %d 字节到第 %d 字节已损坏；其中的记录未知"}
@@ -155,7 +165,8 @@ var (
 	StoreUnsound   = Message{"Nothing was changed. Run repa cas repair; what is lost can be put again from its source.", "没有改动任何内容。请运行 repa cas repair；丢失的内容可以从来源重新放入。"}
 	StoreCollected = Message{"%d objects removed, %s freed", "清除 %d 个对象，释放 %s"}
 	StoreRepaired  = Message{"%d objects are intact and in the index; %d damaged ones that nobody held were dropped", "%d 个对象完好并已编入索引；%d 个无人持有的损坏对象已去除"}
-	StoreMissing   = Message{"%s is held but damaged; putting the same bytes again heals it", "%s 仍被持有但已损坏；重新放入相同内容即可修复"}
+	StoreMissing   = Message{"%s is damaged and held by %s; putting the same bytes again heals it", "%s 已损坏且仍被 %s 持有；重新放入相同内容即可修复"}
+	RepairInUse    = Message{"%v. `repa stop` ends the backend of your commands", "%v。`repa stop` 可结束命令所用的后端"}
 	StoreAside     = Message{"moved aside: %s", "已移到一旁：%s"}
 	StoreRecovered = Message{"What nobody was known to hold is held by %s from now on, because holds may have been lost.", "由于持有记录可能丢失，无人持有的内容从现在起由 %s 持有。"}
 )
