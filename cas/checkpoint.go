@@ -30,6 +30,10 @@ const (
 
 	checkpointVersion = 1
 	objectEntry       = 4 + IDSize + 4*4
+
+	// A checkpoint that names more is not believed: the memory for it is not there, or no record could say so.
+	maxNumber = 1 << 28
+	maxLarge  = maxPayload / manifestPiece * pieceMax
 )
 
 const checkpointPrefix = "checkpoint-"
@@ -136,6 +140,9 @@ func (s *Store) restore(typ byte, b []byte) bool {
 			return false
 		}
 		s.covered = position{le.Uint32(b), int64(le.Uint64(b[4:]))}
+		if s.covered.offset < 0 || s.covered.segment != 0 && s.covered.offset < segmentHeader {
+			return false
+		}
 		s.last = Collected{Objects: int64(le.Uint64(b[12:])), Bytes: int64(le.Uint64(b[20:])), Segments: int(le.Uint64(b[28:]))}
 		if ms := int64(le.Uint64(b[36:])); ms != 0 {
 			s.last.At = time.UnixMilli(ms)
@@ -157,7 +164,7 @@ func (s *Store) restore(typ byte, b []byte) bool {
 		for ; len(b) >= objectEntry; b = b[objectEntry:] {
 			p := table.Place{Segment: le.Uint32(b[36:]), Offset: le.Uint32(b[40:]), Stored: le.Uint32(b[44:]), Size: le.Uint32(b[48:])}
 			seg := s.segments[p.Segment]
-			if seg == nil || !s.table.Restore(table.Ref(le.Uint32(b)), table.ID(b[4:36]), p) {
+			if seg == nil || le.Uint32(b) > maxNumber || p.Stored < frame.Size || p.Stored > frame.Size+maxPayload || !s.table.Restore(table.Ref(le.Uint32(b)), table.ID(b[4:36]), p) {
 				return false
 			}
 			seg.live += int64(p.Stored)
@@ -169,7 +176,7 @@ func (s *Store) restore(typ byte, b []byte) bool {
 	case checkpointSizes:
 		for ; len(b) >= 12; b = b[12:] {
 			r, size := table.Ref(le.Uint32(b)), int64(le.Uint64(b[4:]))
-			if !s.table.Valid(r) || size < 0 {
+			if !s.table.Valid(r) || size < 0 || size > maxLarge {
 				return false
 			}
 			s.table.SetSize(r, size)

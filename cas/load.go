@@ -211,8 +211,8 @@ func (s *Store) readHead(g uint32) (head, error) {
 	}
 }
 
-// badHead decides about a pack whose header is not intact. When no frame in it is intact either, its creation did not come to its end and
-// nothing in it was acknowledged; otherwise its records are read, and the header is reported.
+// badHead decides about a pack whose header is not intact. When nothing is behind it, its creation did not come to its end and nothing
+// in it was acknowledged; otherwise its records are read, and the header is reported.
 func (s *Store) badHead(g uint32, newest bool) error {
 	f, err := s.files.use(g)
 	if err != nil {
@@ -228,7 +228,10 @@ func (s *Store) badHead(g uint32, newest bool) error {
 		return err
 	}
 	if at < 0 && s.segments[g] == nil {
-		return nil
+		if info.Size() <= segmentHeader { // a header is synced before anything is written behind it
+			return nil
+		}
+		s.inDoubt = fmt.Errorf("nothing in %s is intact", segmentName(g))
 	}
 	if s.segments[g] == nil {
 		s.segments[g] = &segment{end: segmentHeader}

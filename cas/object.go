@@ -196,6 +196,9 @@ func (o *Object) load() error {
 	if err != nil {
 		return err
 	}
+	if m.size != o.size {
+		return o.damaged(fmt.Errorf("%w: its list of pieces is of %d bytes", errBytes, m.size))
+	}
 	o.manifest, o.starts = m, make([]int64, len(m.pieces))
 	var at int64
 	for i, n := range m.sizes {

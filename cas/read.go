@@ -140,6 +140,9 @@ func (s *Store) Get(ctx context.Context, id ID, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer o.Close()
+	if err := o.load(); err != nil { // before memory is taken for what may not be there
+		return nil, err
+	}
 	data := make([]byte, size)
 	_, err = io.ReadFull(o, data)
 	return data, err

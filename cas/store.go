@@ -350,6 +350,9 @@ func (s *Store) apply(r *record, p table.Place) {
 		s.ended.add(r.owner)
 	case recordRemoved:
 		for _, g := range r.removed {
+			if g >= p.Segment {
+				continue // no pack tells of its own end, or of a later one's
+			}
 			delete(s.segments, g)
 			if s.removed != nil {
 				s.removed[g] = true

@@ -51,8 +51,9 @@ type block [blockSize]entry
 
 // Table is the state. The zero value is not usable; New makes one.
 type Table struct {
-	blocks []*block
-	used   uint32 // entries ever used, the zeroth included, which is never an object's
+	blocks []*block // nil: no number in it was restored
+	holes  []int    // those, until they are needed
+	used   uint32   // entries ever used, the zeroth included, which is never an object's
 	free   []Ref
 	count  int
 	shards [shards]shard
@@ -105,6 +106,7 @@ func (t *Table) Put(id ID, p Place) (r Ref, before Place) {
 		before, e.place = e.place, p
 		return r, before
 	}
+	t.fill()
 	if n := len(t.free); n > 0 {
 		r, t.free = t.free[n-1], t.free[:n-1]
 	} else {
@@ -124,11 +126,18 @@ func (t *Table) Put(id ID, p Place) (r Ref, before Place) {
 
 // Restore adds an object under the number that it had when it was saved; the number must be free. Seal must follow the last one.
 func (t *Table) Restore(r Ref, id ID, p Place) bool {
-	for int(r>>blockBits) >= len(t.blocks) {
-		t.blocks = append(t.blocks, new(block))
+	if r == 0 || p.Segment == 0 {
+		return false
+	}
+	n := int(r >> blockBits)
+	if n >= len(t.blocks) {
+		t.blocks = append(t.blocks, make([]*block, n+1-len(t.blocks))...)
+	}
+	if t.blocks[n] == nil {
+		t.blocks[n] = new(block)
 	}
 	e := t.at(r)
-	if r == 0 || e.place.Segment != 0 || p.Segment == 0 {
+	if e.place.Segment != 0 {
 		return false
 	}
 	e.id, e.place = id, p
@@ -140,15 +149,38 @@ func (t *Table) Restore(r Ref, id ID, p Place) bool {
 
 // Seal gives the numbers between restored ones free.
 func (t *Table) Seal() {
-	for r := Ref(t.used) - 1; r > 0; r-- {
-		if t.at(r).place.Segment == 0 {
+	for n := len(t.blocks) - 1; n >= 0; n-- {
+		if t.blocks[n] == nil {
+			t.holes = append(t.holes, n)
+			continue
+		}
+		t.vacant(n)
+	}
+}
+
+// vacant gives the numbers of a block free that no object has.
+func (t *Table) vacant(n int) {
+	for i := blockSize - 1; i >= 0; i-- {
+		if r := Ref(n<<blockBits + i); r > 0 && uint32(r) < t.used && t.blocks[n][i].place.Segment == 0 {
 			t.free = append(t.free, r)
 		}
 	}
 }
 
+// fill makes a block that was left out when no other number is free.
+func (t *Table) fill() {
+	if k := len(t.holes); k > 0 && len(t.free) == 0 {
+		n := t.holes[k-1]
+		t.holes = t.holes[:k-1]
+		t.blocks[n] = new(block)
+		t.vacant(n)
+	}
+}
+
 // Valid reports whether a number is an object's. Safe beside other reads.
-func (t *Table) Valid(r Ref) bool { return r != 0 && uint32(r) < t.used && t.at(r).place.Segment != 0 }
+func (t *Table) Valid(r Ref) bool {
+	return r != 0 && uint32(r) < t.used && t.blocks[r>>blockBits] != nil && t.at(r).place.Segment != 0
+}
 
 func (t *Table) insert(r Ref) {
 	id := &t.at(r).id
@@ -237,6 +269,9 @@ func (t *Table) Blocks() int { return len(t.blocks) }
 // Block goes over the objects of a block. Safe beside other reads.
 func (t *Table) Block(n int) iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
+		if t.blocks[n] == nil {
+			return
+		}
 		first := Ref(n << blockBits)
 		for i := range t.blocks[n] {
 			if t.blocks[n][i].place.Segment != 0 && !yield(first+Ref(i)) {

@@ -240,3 +240,28 @@ func refs(tab *table.Table) map[table.Ref]bool {
 	}
 	return out
 }
+
+// A few objects whose numbers are far apart take little memory, and the numbers between are used before new ones.
+func TestNumbersFarApart(t *testing.T) {
+	tab := table.New()
+	for _, r := range []table.Ref{5, 40_000_000, 40_000_001} {
+		if !tab.Restore(r, idOf(int(r)), table.Place{Segment: 1}) {
+			t.Fatal(r)
+		}
+	}
+	tab.Seal()
+	if tab.Valid(20_000_000) || tab.Valid(4) || !tab.Valid(5) || tab.Len() != 3 {
+		t.Error("other objects")
+	}
+	seen := map[table.Ref]bool{5: true, 40_000_000: true, 40_000_001: true}
+	for i := range 20_000 {
+		r, _ := tab.Put(idOf(-1-i), table.Place{Segment: 1})
+		if seen[r] || r > 40_000_001 {
+			t.Fatalf("number %d", r)
+		}
+		seen[r] = true
+	}
+	if n := len(refs(tab)); n != 20_003 || tab.Len() != n {
+		t.Errorf("%d objects", n)
+	}
+}
