@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/repa-app/repa/actors/ledger"
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/protocol"
 )
@@ -12,14 +13,13 @@ import (
 // reconcileRequests makes each request hold its input and nothing else, and ends the holds of requests that the journal does not know: their
 // admission did not come to its end. It runs before anything is admitted. What cannot be changed now is tried again when the space is
 // next opened.
-func (l *loadedSpace) reconcileRequests(ctx context.Context, log *slog.Logger) {
-	if l.state.Newer {
+func reconcileRequests(ctx context.Context, store *cas.Store, state *ledger.State, log *slog.Logger) {
+	if state.Newer {
 		return // records that cannot be read may tell of requests
 	}
-	store := l.space.Store()
 	for owner := range store.AllOwners(cas.OwnerRequest) {
 		var want []cas.ID
-		for _, t := range l.state.Texts[protocol.ID(owner.ID)] {
+		for _, t := range state.Texts[protocol.ID(owner.ID)] {
 			if id, err := cas.ParseID(t.ID); err == nil && !slices.Contains(want, id) {
 				want = append(want, id)
 			}
@@ -28,7 +28,7 @@ func (l *loadedSpace) reconcileRequests(ctx context.Context, log *slog.Logger) {
 			continue
 		}
 		if err := store.Replace(ctx, owner, want...); err != nil {
-			log.Warn("what a request holds cannot be put right", "space", l.space.ID(), "owner", owner.String(), "error", err)
+			log.Warn("what a request holds cannot be put right", "owner", owner.String(), "error", err)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, erro
 	if err := l.open(ctx, b); err != nil {
 		return nil, errors.Join(err, l.closeAll())
 	}
-	l.reconcileRequests(ctx, b.log)
+	reconcileRequests(ctx, l.space.Store(), l.state, b.log.With("space", l.space.ID()))
 	return l, nil
 }
 
