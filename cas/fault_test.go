@@ -120,7 +120,10 @@ var tasks = []task{
 func TestEveryCallFails(t *testing.T) {
 	faults, surfaced := 0, 0
 	for _, k := range tasks {
-		for _, cause := range crashfs.Errors() {
+		for i, cause := range crashfs.Errors() {
+			if i >= fewer(len(crashfs.Errors())) {
+				break
+			}
 			for n := 1; ; n++ {
 				f := newFaulty(t, k)
 				before := f.disk.Calls()
@@ -197,7 +200,7 @@ func TestSyncFailsOnce(t *testing.T) {
 	states := 0
 	for _, cause := range []string{"*.pack", "checkpoint-*", "*.pack.tmp"} {
 		for _, k := range tasks {
-			for n := 1; n <= 6; n++ {
+			for n := 1; n <= 1+fewer(5); n++ {
 				f := newFaulty(t, k)
 				f.disk.SetFault(crashfs.OnNth("sync", cause, n, syscall.EIO))
 				err := k.do(f)

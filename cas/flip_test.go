@@ -192,6 +192,7 @@ func fileOf(name string) string {
 // TestEveryFlippedBit (C4).
 func TestEveryFlippedBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 4))
+	stride := scale(305/fewer(5), 1)
 	flips := 0
 	for _, killed := range []bool{false, true} {
 		d := newDamagedStore(t, killed)
@@ -200,7 +201,7 @@ func TestEveryFlippedBit(t *testing.T) {
 		newest := slices.Max(packs(t, d.disk))
 		for _, name := range names {
 			data := bytes.TrimRight(files[name], "\x00")
-			for bit := rng.IntN(scale(61, 1)); bit < 8*len(data); bit += scale(61, 1) {
+			for bit := rng.IntN(stride); bit < 8*len(data); bit += stride {
 				flips++
 				disk := d.disk.Crash(nil)
 				disk.Flip(fileOf(name), bit/8, uint(bit%8))

@@ -29,6 +29,14 @@ func scale(short, many int) int {
 	return short
 }
 
+// fewer is a number of rounds, and a fifth of it in the short form under the race detector.
+func fewer(n int) int {
+	if raced && !long() {
+		return max(1, n/5)
+	}
+	return n
+}
+
 // seed is REPA_TEST_SEED or any; it is printed.
 func seed(t testing.TB) uint64 {
 	t.Helper()

@@ -39,7 +39,7 @@ func (h *half) Read(p []byte) (int, error) {
 
 // Memory stays flat while a stream of any length is put and read; the long form takes 4 GiB.
 func TestStreamInConstantMemory(t *testing.T) {
-	size := int64(192 << 20)
+	size := int64(2+fewer(3)) * 40 << 20
 	if long() {
 		size = 4 << 30
 	}

@@ -284,7 +284,7 @@ func TestCollectBesideEverything(t *testing.T) {
 	var all sync.WaitGroup
 	var done atomic.Bool
 	var reads, collections atomic.Int64
-	rounds := scale(150, 5000)
+	rounds := scale(fewer(150), 5000)
 	for worker := range uint64(4) {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(start, worker))

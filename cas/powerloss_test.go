@@ -254,7 +254,7 @@ func (r *tracer) checkSteps(t testing.TB, from, subsets int) (states int) {
 // of the last operation; those before are words of their own.
 func TestPowerLossExhaustive(t *testing.T) {
 	subsets := scale(2, 64)
-	skip := scale(8, 1) // the short form takes all words of two letters and an eighth of the longer ones
+	skip := scale(40/fewer(5), 1) // the short form takes all words of two letters and an eighth of the longer ones
 	turn := int(seed(t) % uint64(skip))
 	var traces, states atomic.Int64
 	t.Run("words", func(t *testing.T) {
@@ -323,7 +323,7 @@ func randomOperation(rng *rand.Rand) operation {
 // TestPowerLossSeeded (C1): longer traces.
 func TestPowerLossSeeded(t *testing.T) {
 	start := seed(t)
-	traces, operations, states := scale(100, 10_000), 0, 0
+	traces, operations, states := scale(fewer(100), 10_000), 0, 0
 	for n := range traces {
 		rng := rand.New(rand.NewPCG(start, uint64(n)))
 		opts := cas.Options{Grace: -1, Elapsed: (&manual{}).now, SegmentSize: 1 << (9 + rng.IntN(9)), Checkpoint: 1 << (9 + rng.IntN(9))}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package cas_test
+
+const raced = false
