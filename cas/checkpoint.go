@@ -186,7 +186,7 @@ func (s *Store) restore(typ byte, b []byte) bool {
 	return len(b) == 0 || typ == checkpointHead
 }
 
-// restoreOwners reads the owners. A number that is no object's any more was dropped while the checkpoint was written; the log says so too.
+// restoreOwners reads the owners, when the objects are there.
 func (s *Store) restoreOwners(b []byte) bool {
 	le := binary.LittleEndian
 	for len(b) >= 2 {
@@ -202,9 +202,11 @@ func (s *Store) restoreOwners(b []byte) bool {
 		}
 		refs := make([]table.Ref, 0, count)
 		for i := range count {
-			if r := table.Ref(le.Uint32(b[4*i:])); s.table.Valid(r) {
-				refs = append(refs, r)
+			r := table.Ref(le.Uint32(b[4*i:]))
+			if !s.table.Valid(r) {
+				return false
 			}
+			refs = append(refs, r)
 		}
 		b = b[4*count:]
 		s.table.Hold(name, refs...)
@@ -228,16 +230,8 @@ func (s *Store) checkpoint(ctx context.Context) error {
 		return nil
 	}
 	at, sequence := s.position, s.sequence+1
-	s.writing = true
 	s.mu.Unlock()
 	s.appended.Store(0)
-	defer func() {
-		s.mu.Lock()
-		s.writing = false
-		s.table.Reuse(s.limbo)
-		s.limbo = nil
-		s.mu.Unlock()
-	}()
 	name := checkpointName(sequence)
 	if err := s.writeCheckpoint(ctx, name+temporarySuffix, sequence, at); err != nil {
 		if rerr := s.fsys.Remove(name + ".tmp"); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {

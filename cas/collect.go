@@ -98,6 +98,8 @@ func (s *Store) step(ctx context.Context, f func()) error {
 // sweep drops what is dead, a block of the table at a time. The pieces of a large object become dead with it, so a second pass follows when
 // one was dropped.
 func (s *Store) sweep(ctx context.Context, c *Collected) error {
+	s.checkpoints.Lock() // one that is being written must not see an object under two numbers
+	defer s.checkpoints.Unlock()
 	for again := true; again; {
 		again = false
 		c.Waiting = 0
@@ -143,7 +145,7 @@ func (s *Store) fate(r table.Ref) fate {
 	return dead
 }
 
-// drop forgets an object. Mu is held.
+// drop forgets an object. Mu is held, and checkpoints, so that none is being written.
 func (s *Store) drop(r table.Ref) {
 	p := s.table.Place(r)
 	s.bytes -= s.table.Size(r)
@@ -156,11 +158,7 @@ func (s *Store) drop(r table.Ref) {
 	}
 	delete(s.bad, r)
 	s.table.Drop(r)
-	if s.writing {
-		s.limbo = append(s.limbo, r)
-	} else {
-		s.table.Reuse([]table.Ref{r})
-	}
+	s.table.Reuse([]table.Ref{r})
 }
 
 // compact removes packs in which much is dead.

@@ -92,8 +92,7 @@
 //	6 sizes     for each large object: 4 number, 8 size
 //	7 end       empty
 //
-// It is exact for the place it covers, or ahead of it in parts; replaying the log from there gives the same state either way. A number
-// that an owner holds and that no object has was dropped while the checkpoint was written.
+// It is exact for the place it covers, or ahead of it in parts; replaying the log from there gives the same state either way.
 //
 // A reader refuses a newer format version, and a newer record makes the store read-only; both leave every file as it is.
 package cas

@@ -72,6 +72,8 @@ func (s *Store) repair(ctx context.Context, v *Verification, out *Repaired) erro
 
 // dropDamaged forgets damaged objects that nobody holds.
 func (s *Store) dropDamaged(ctx context.Context, v *Verification, out *Repaired) error {
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
 	return s.step(ctx, func() {
 		for _, d := range v.Damaged {
 			r, ok := s.table.Lookup(table.ID(d.ID))

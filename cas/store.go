@@ -82,12 +82,10 @@ type Store struct {
 	gaps           []gap
 	leases         map[string]time.Duration // deadlines
 	ended          *tombstones
-	inDoubt        error // why nothing may be collected
-	frozen         error // why nothing may be written
-	unsecured      bool  // the last write before a crash is still to be written again
-	limbo          []table.Ref
+	inDoubt        error           // why nothing may be collected
+	frozen         error           // why nothing may be written
+	unsecured      bool            // the last write before a crash is still to be written again
 	removed        map[uint32]bool // packs that the log says were removed, while it is replayed
-	writing        bool            // a checkpoint is being written: dropped numbers go to limbo
 	position       position
 	covered        position // by the newest checkpoint
 	sequence       uint64   // of the newest checkpoint

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,7 +20,12 @@ import (
 
 var ctx = context.Background()
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if raced && !long() {
+		_ = flag.Set("rapid.checks", "15") // of 100
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // sizes of objects around every boundary of the store.
 var sizes = []int{0, 1, 63, 64, 4096, 16 << 10, 64 << 10, 1<<20 - 1, 1 << 20, 1<<20 + 1, 3<<20 + 17}
