@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +14,6 @@ import (
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/testkit/crashfs"
 )
-
-func seedRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 func at(s string) time.Time {
 	v, err := time.Parse(time.RFC3339, s)
