@@ -124,3 +124,31 @@ func TestDamagedCheckpointFallsBack(t *testing.T) {
 		closeStore(t, s)
 	}
 }
+
+// What Repair found missing is put again as new, also by a process that has not read it.
+func TestPutHealsAfterRepairAndRestart(t *testing.T) {
+	disk := crashfs.New()
+	s := open(t, cas.Options{FS: disk})
+	data := content(1, 5000)
+	id := must[[]cas.ID](t)(s.PutHeld(ctx, document("d"), data))[0]
+	closeStore(t, s)
+	disk.Flip(packOf(t, disk), 64+20+44+100, 3)
+	s = open(t, cas.Options{FS: disk})
+	if out := must[cas.Repaired](t)(s.Repair(ctx, nil)); len(out.Missing) != 1 {
+		t.Fatalf("%+v", out)
+	}
+	closeStore(t, s)
+	s = open(t, cas.Options{FS: disk})
+	if s.Has(id) {
+		t.Error("what is missing counts as there")
+	}
+	if err := s.Hold(ctx, document("e"), id); !errors.Is(err, cas.ErrNotFound) {
+		t.Errorf("hold of what is missing: %v", err)
+	}
+	must[[]cas.ID](t)(s.PutHeld(ctx, document("e"), data))
+	wantBytes(t, s, id, data)
+	if got := s.Owners(id); len(got) != 2 {
+		t.Errorf("owners %v", got)
+	}
+	closeStore(t, s)
+}

@@ -62,6 +62,7 @@ func (s *Store) load(ctx context.Context) (tail, error) {
 		s.dropFromRemoved()
 	}
 	s.removed = nil
+	s.markGone(generations)
 	if len(generations) > 0 {
 		t.made = generations[len(generations)-1]
 	}
@@ -100,6 +101,24 @@ func (s *Store) finish(t tail) error {
 		return err
 	}
 	return s.syncFolders()
+}
+
+// markGone notes the objects whose pack is not there, so that the same bytes may be put again before anybody reads them.
+func (s *Store) markGone(generations []uint32) {
+	gone := map[uint32]bool{}
+	for g, seg := range s.segments {
+		if _, found := slices.BinarySearch(generations, g); !found && seg.objects > 0 {
+			gone[g] = true
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for r := range s.table.All() {
+		if gone[s.table.Place(r).Segment] {
+			s.bad[r] = reasonGone
+		}
+	}
 }
 
 // dropFromRemoved forgets objects whose record was in a segment that was removed: nobody held them, or the segment would have stayed.

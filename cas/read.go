@@ -181,7 +181,7 @@ func (s *Store) condemn(r table.Ref, err error) error {
 	case errors.Is(err, errBytes), errors.Is(err, errRecord):
 		reason = err.Error()
 	case errors.Is(err, fs.ErrNotExist):
-		reason = "the file is gone"
+		reason = reasonGone
 	default:
 		return fmt.Errorf("read object %s in %s: %w", ID(s.table.ID(r)), segmentName(s.table.Place(r).Segment), err)
 	}
@@ -189,6 +189,8 @@ func (s *Store) condemn(r table.Ref, err error) error {
 	s.bad[r] = reason
 	return damage
 }
+
+const reasonGone = "the file is gone"
 
 var errBytes = errors.New("its bytes do not match its id")
 
