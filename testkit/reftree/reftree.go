@@ -1,6 +1,6 @@
 // Package reftree makes the reference tree on which stores are compared: what a learner's folder holds, in the sizes in which it
-// becomes interesting. At scale 1 it has 22,004 files of 1,014 MB: 20,000 notes of 1 to 24 KiB (log-normal, median 8 KB, English and
-// Chinese words), 2,000 exact copies of some, two incompressible files of 192 MiB, a text of 192 MiB, and a copy of it with 200
+// becomes interesting. At scale 1 it has 22,004 files of 1,014 MB: 20,000 notes of 1 to 24 KiB (log-normal, median 8 KB, words like English and
+// Chinese ones), 2,000 exact copies of some, two incompressible files of 192 MiB, a text of 192 MiB, and a copy of it with 200
 // scattered insertions of one byte. The same seed and scale give the same bytes for all time.
 package reftree
 
@@ -14,6 +14,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
+	"unicode/utf8"
 )
 
 const (
@@ -86,7 +89,7 @@ func source(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 
 // note is a text whose size is log-normal with a median of 8 KB.
 func note(seed uint64, name string, i int) File {
 	rng := source(seed, 1000+uint64(i))
-	size := min(24<<10, max(1<<10, int64(8000*math.Exp(0.6*rng.NormFloat64()))))
+	size := min(24<<10, max(1<<10, int64(8192*math.Exp(0.6*rng.NormFloat64()))))
 	return File{name, size, func() io.Reader { return &words{rng: source(seed, 1_000_000+uint64(i)), left: size} }}
 }
 
@@ -100,7 +103,8 @@ func noise(seed, stream uint64, size int64) io.Reader {
 type words struct {
 	rng  *rand.Rand
 	left int64
-	buf  bytes.Buffer
+	buf  []byte // made, not yet read
+	room []byte // what buf is a part of
 }
 
 // Read implements io.Reader.
@@ -108,34 +112,59 @@ func (w *words) Read(p []byte) (int, error) {
 	if w.left == 0 {
 		return 0, io.EOF
 	}
-	for w.buf.Len() < len(p) && int64(w.buf.Len()) < w.left {
-		u := w.rng.Float64()
-		w.word(int(math.Exp(u * math.Log(vocabulary))))
+	if want := min(int64(len(p)), w.left); int64(len(w.buf)) < want {
+		w.buf = append(w.room[:0], w.buf...)
+		all := vocabulary()
+		for int64(len(w.buf)) < want {
+			n := w.rng.Uint64()
+			w.buf = append(w.buf, all[n%drawn]...)
+			if n>>32%14 == 0 {
+				w.buf = append(w.buf, '\n')
+			}
+		}
+		w.room = w.buf
 	}
-	n, _ := w.buf.Read(p[:min(int64(len(p)), w.left)])
-	w.left -= int64(n)
+	n := copy(p[:min(int64(len(p)), w.left)], w.buf)
+	w.buf, w.left = w.buf[n:], w.left-int64(n)
 	return n, nil
 }
 
-const vocabulary = 30_000
+const (
+	ranks = 20_000
+	drawn = 1 << 16 // how finely the ranks are drawn from
+)
 
-func (w *words) word(rank int) {
+// vocabulary is what words are drawn from, the frequent ones being there often.
+var vocabulary = sync.OnceValue(func() [][]byte {
+	all := make([][]byte, ranks)
+	for rank := range all {
+		all[rank] = word(rank)
+	}
+	for rank := 1; rank < ranks; rank += 4 { // a phrase
+		all[rank] = slices.Concat(all[rank], all[(rank*31+2)%ranks], all[(rank*17+3)%ranks])
+	}
+	out := make([][]byte, drawn)
+	for i := range out {
+		out[i] = all[int(math.Exp(float64(i)/drawn*math.Log(ranks)))]
+	}
+	return out
+})
+
+// word is the word of a rank with the space that follows it. Every fifth is Chinese, and none does.
+func word(rank int) (out []byte) {
 	h := uint64(rank)*0x9e3779b97f4a7c15 + 0x1234567
-	if rank%5 == 0 { // every fifth word is Chinese
+	if rank%5 == 0 {
 		for range 1 + h>>60%3 {
-			w.buf.WriteRune(rune(0x4e00 + h>>20%0x1000))
+			out = utf8.AppendRune(out, rune(0x4e00+h>>20%0x1000))
 			h = h*0x9e3779b97f4a7c15 + 1
 		}
-	} else {
-		for range 2 + h>>60%8 {
-			w.buf.WriteByte("etaoinshrdlucmfwypvbgkqjxz"[h>>32%26])
-			h = h*0x9e3779b97f4a7c15 + 1
-		}
-		w.buf.WriteByte(' ')
+		return out
 	}
-	if w.rng.IntN(14) == 0 {
-		w.buf.WriteString("\n")
+	for range 2 + h>>60%8 {
+		out = append(out, "etaoinshrdlucmfwypvbgkqjxz"[h>>32%26])
+		h = h*0x9e3779b97f4a7c15 + 1
 	}
+	return append(out, ' ')
 }
 
 // inserted copies r with single bytes put in at places that lie about equally far from each other.
