@@ -2,15 +2,19 @@ package cas_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/repa-app/repa/cas"
 )
@@ -34,32 +38,100 @@ func numbered(n int, size int) []byte {
 	return out
 }
 
-// BenchmarkGet reads random 4 KiB objects, verified, from the machine's cache. The bound is pread and BLAKE3 of the same bytes.
+// BenchmarkGet reads random 4 KiB objects from the machine's cache: ours verified, beside pread and BLAKE3 of as many other bytes, and
+// beside bbolt, which verifies nothing. They take turns of 2,000 reads for each caller.
 func BenchmarkGet(b *testing.B) {
 	n := benchObjects(b)
-	s, err := cas.Open(ctx, filepath.Join(benchFolder(b), "cas"), cas.Options{})
+	dir := benchFolder(b)
+	s, ids := storeNumbered(b, filepath.Join(dir, "cas"), n, 4096)
+	defer s.Close()
+	f := fileNumbered(b, filepath.Join(dir, "bound"), n)
+	defer f.Close()
+	db := boltNumbered(b, filepath.Join(dir, "bolt"), ids)
+	defer db.Close()
+	getters := []getter{
+		{"ours", func(i int, _ []byte) error { _, err := s.Get(ctx, ids[i], -1); return err }},
+		{"bound", func(i int, buf []byte) error {
+			_, err := f.ReadAt(buf, int64(i)*4096)
+			cas.Sum(buf)
+			return err
+		}},
+		{"bbolt", func(i int, buf []byte) error {
+			return db.View(func(tx *bbolt.Tx) error {
+				copy(buf, tx.Bucket([]byte("o")).Get(ids[i][:]))
+				return nil
+			})
+		}},
+	}
+	for _, callers := range []int{1, 16} {
+		b.Run(fmt.Sprintf("4KiB/callers=%d", callers), func(b *testing.B) {
+			const burst = 2000
+			took := make([]time.Duration, len(getters))
+			for b.Loop() {
+				for i, g := range getters {
+					start := time.Now()
+					readBurst(b, g, callers, burst, n)
+					took[i] += time.Since(start)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(burst*callers*b.N)/took[0].Seconds(), "gets/s")
+			for i, g := range getters[1:] {
+				b.ReportMetric(took[i+1].Seconds()/took[0].Seconds(), "x-"+g.name)
+			}
+		})
+	}
+}
+
+// getter reads object i of those that all have; it may use buf.
+type getter struct {
+	name string
+	get  func(i int, buf []byte) error
+}
+
+func readBurst(b *testing.B, g getter, callers, burst, n int) {
+	var running sync.WaitGroup
+	for range callers {
+		running.Go(func() {
+			rng := rand.New(rand.NewPCG(benchSerial.Add(1), 2))
+			buf := make([]byte, 4096)
+			for range burst {
+				if err := g.get(rng.IntN(n), buf); err != nil {
+					b.Errorf("%s: %v", g.name, err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+func storeNumbered(b *testing.B, dir string, n, size int) (*cas.Store, []cas.ID) {
+	s, err := cas.Open(ctx, dir, cas.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
 	ids := make([]cas.ID, n)
 	batch := s.Batch()
+	defer batch.Discard()
 	for i := range ids {
-		if ids[i], err = batch.Put(ctx, numbered(i, 4096)); err != nil {
+		if ids[i], err = batch.Put(ctx, numbered(i, size)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	if err := batch.Commit(ctx); err != nil {
 		b.Fatal(err)
 	}
-	batch.Discard()
-	f, err := os.Create(filepath.Join(benchFolder(b), "bound"))
+	return s, ids
+}
+
+func fileNumbered(b *testing.B, name string, n int) *os.File {
+	f, err := os.Create(name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
-	for i := range n { // as much as ours, so that the cache helps both alike
+	for i := range n {
 		if _, err := out.Write(numbered(i, 4096)); err != nil {
 			b.Fatal(err)
 		}
@@ -67,87 +139,33 @@ func BenchmarkGet(b *testing.B) {
 	if err := out.Flush(); err != nil {
 		b.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	buf := make([]byte, 4096)
-	var ours, bound time.Duration
-	for b.Loop() {
-		const burst = 2000
-		start := time.Now()
-		for range burst {
-			if _, err := s.Get(ctx, ids[rng.IntN(n)], -1); err != nil {
-				b.Fatal(err)
-			}
-		}
-		middle := time.Now()
-		for range burst {
-			if _, err := f.ReadAt(buf, int64(rng.IntN(n))*4096); err != nil {
-				b.Fatal(err)
-			}
-			cas.Sum(buf)
-		}
-		ours, bound = ours+middle.Sub(start), bound+time.Since(middle)
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(2000*float64(b.N)/ours.Seconds(), "gets/s")
-	b.ReportMetric(bound.Seconds()/ours.Seconds(), "x-bound")
+	return f
 }
 
-// BenchmarkOpen opens a store with many objects, ten held by each owner, after it was closed, and after a crash that left a tail.
-func BenchmarkOpen(b *testing.B) {
-	n := benchObjects(b)
-	dir := filepath.Join(benchFolder(b), "cas")
-	s, err := cas.Open(ctx, dir, cas.Options{})
+// boltNumbered is filled in the order of ids, without syncs, which is how it is fast.
+func boltNumbered(b *testing.B, name string, ids []cas.ID) *bbolt.DB {
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	const size = 48 // small: the index is what counts
-	var ids []cas.ID
-	batch := s.Batch()
-	for i := range n {
-		id, err := batch.Put(ctx, numbered(i, size))
+	order := make([]int, len(ids))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(ids[i][:], ids[j][:]) })
+	for part := range slices.Chunk(order, 10_000) {
+		err := db.Update(func(tx *bbolt.Tx) error {
+			bucket, err := tx.CreateBucketIfNotExists([]byte("o"))
+			for _, i := range part {
+				if err == nil {
+					err = bucket.Put(ids[i][:], numbered(i, 4096))
+				}
+			}
+			return err
+		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		ids = append(ids, id)
 	}
-	if err := batch.Commit(ctx); err != nil {
-		b.Fatal(err)
-	}
-	batch.Discard()
-	for from := 0; from < n; from += 10 {
-		if err := s.Hold(ctx, document(fmt.Sprintf("%020d", from)), ids[from:min(n, from+10)]...); err != nil {
-			b.Fatal(err)
-		}
-		if from == 2000 && n > 100_000 {
-			break // one by one takes minutes; the rest is held by few
-		}
-	}
-	for from := 2010; n > 100_000 && from < n; from += 100_000 {
-		if err := s.Hold(ctx, document(fmt.Sprintf("%020d", from)), ids[from:min(n, from+100_000)]...); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
-	var opened time.Duration
-	var before, after runtime.MemStats
-	for b.Loop() {
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		start := time.Now()
-		s, err := cas.Open(ctx, dir, cas.Options{})
-		opened += time.Since(start)
-		if err != nil {
-			b.Fatal(err)
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(opened.Seconds()*1000/float64(b.N), "ms/open")
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/object")
+	return db
 }

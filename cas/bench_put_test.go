@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/repa-app/repa/cas"
+	"github.com/repa-app/repa/testkit/reftree"
 )
 
 // benchFolder makes a folder on a real disk: REPA_BENCH_DIR, or beside the package.
@@ -204,43 +206,66 @@ func putRate(b testing.TB, p putter, callers int, data [][]byte) float64 {
 	return float64(len(data)) / time.Since(start).Seconds()
 }
 
-// BenchmarkPut stores different incompressible blocks of 4 KiB durably, we and the others in turn. An x metric is our speed divided by
-// the other's, the median of the rounds.
+// prose are n different texts of 4 KiB.
+func prose(n int) [][]byte {
+	out := make([][]byte, n)
+	for i := range out {
+		r := reftree.Text(benchSerial.Add(1), 4096)
+		out[i] = make([]byte, 4096)
+		if _, err := io.ReadFull(r, out[i]); err != nil {
+			panic(err)
+		}
+	}
+	return out
+}
+
+// BenchmarkPut stores different blocks of 4 KiB durably, we and the others in turn. An x metric is our speed divided by the other's, the
+// median of the rounds.
 func BenchmarkPut(b *testing.B) {
 	for _, callers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("4KiB/callers=%d", callers), func(b *testing.B) {
-			const rounds = 7
-			count := map[int]int{1: 400, 16: 4000, 256: 16_000}[callers]
-			few := map[int]int{1: 200, 16: 800, 256: 2000}[callers]
 			dir := benchFolder(b)
-			all := []putter{openOurs(b, dir), openBound(b, dir), openBolt(b, dir, callers), openSQLite(b, dir), openFiles(b, dir)}
-			rates := map[string][]float64{}
-			for range rounds {
-				for i, p := range all {
-					n := count
-					if i > 1 {
-						n = few // they are slower
-					}
-					rates[p.name] = append(rates[p.name], putRate(b, p, callers, incompressible(n)))
-				}
-			}
-			for _, p := range all {
-				if err := p.done(); err != nil {
-					b.Error(err)
-				}
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(median(rates["ours"]), "puts/s")
-			for _, p := range all[1:] {
-				ratios := make([]float64, rounds)
-				for i := range ratios {
-					ratios[i] = rates["ours"][i] / rates[p.name][i]
-				}
-				b.ReportMetric(median(ratios), "x-"+p.name)
-			}
-			b.Logf("puts/s, min median max: %s", spread(rates))
+			compare(b, callers, incompressible, openOurs(b, dir), openBound(b, dir), openBolt(b, dir, callers), openSQLite(b, dir), openFiles(b, dir))
 		})
 	}
+	for _, callers := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("4KiB-text/callers=%d", callers), func(b *testing.B) {
+			dir := benchFolder(b)
+			compare(b, callers, prose, openOurs(b, dir), openBound(b, dir), openBolt(b, dir, callers))
+		})
+	}
+}
+
+// compare lets all put in turn, ours first, and reports their rates beside ours.
+func compare(b *testing.B, callers int, blocks func(n int) [][]byte, all ...putter) {
+	const rounds = 7
+	count := map[int]int{1: 400, 16: 4000, 256: 16_000}[callers]
+	few := map[int]int{1: 200, 16: 800, 256: 2000}[callers]
+	rates := map[string][]float64{}
+	for range rounds {
+		for i, p := range all {
+			n := count
+			if i > 1 {
+				n = few // they are slower
+			}
+			rates[p.name] = append(rates[p.name], putRate(b, p, callers, blocks(n)))
+		}
+	}
+	for _, p := range all {
+		if err := p.done(); err != nil {
+			b.Error(err)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(rates["ours"]), "puts/s")
+	for _, p := range all[1:] {
+		ratios := make([]float64, rounds)
+		for i := range ratios {
+			ratios[i] = rates["ours"][i] / rates[p.name][i]
+		}
+		b.ReportMetric(median(ratios), "x-"+p.name)
+	}
+	b.Logf("puts/s, min median max: %s", spread(rates))
 }
 
 func median(v []float64) float64 {

@@ -99,6 +99,9 @@ func noise(seed, stream uint64, size int64) io.Reader {
 	return bufio.NewReaderSize(io.LimitReader(rand.NewChaCha8(key), size), 64<<10)
 }
 
+// Text is size bytes of text like that of the notes, another for each seed.
+func Text(seed uint64, size int64) io.Reader { return &words{rng: source(seed, 5), left: size} }
+
 // words is text of a vocabulary in which few words are frequent and many are rare, as in natural ones.
 type words struct {
 	rng  *rand.Rand

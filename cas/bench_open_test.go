@@ -1,0 +1,117 @@
+package cas_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/repa-app/repa/cas"
+)
+
+// BenchmarkOpen opens a store with many objects, ten held by each owner: after it was closed, and after a crash that left a log of 64 MiB
+// that no checkpoint covers.
+func BenchmarkOpen(b *testing.B) {
+	n := benchObjects(b)
+	dir := benchFolder(b)
+	folder := filepath.Join(dir, "cas")
+	s, ids := storeNumbered(b, folder, n, 48) // small: the index is what counts
+	holdByTens(b, s, ids)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("closed", func(b *testing.B) {
+		took, heap := time.Duration(0), int64(0)
+		for b.Loop() {
+			d, size := openOnce(b, folder)
+			took, heap = took+d, size
+		}
+		before, after := inProcess(b, "open", dir)
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/open")
+		b.ReportMetric(float64(heap)/float64(n), "heap-B/object")
+		b.ReportMetric(float64(after.resident-before.resident)/float64(n), "B/object")
+	})
+	b.Run("killed", func(b *testing.B) {
+		const tail = 64 << 20 / 4096
+		s, err := cas.Open(ctx, folder, cas.Options{Checkpoint: 1 << 40})
+		if err != nil {
+			b.Fatal(err)
+		}
+		batch := s.Batch()
+		for _, data := range incompressible(tail) {
+			if _, err := batch.Put(ctx, data); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := batch.Commit(ctx); err != nil {
+			b.Fatal(err)
+		}
+		batch.Discard()
+		killed := filepath.Join(dir, "killed")
+		if err := os.CopyFS(killed, os.DirFS(folder)); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		took := time.Duration(0)
+		for i := 0; b.Loop(); i++ {
+			folder := filepath.Join(dir, fmt.Sprint("killed-", i))
+			if err := os.CopyFS(folder, os.DirFS(killed)); err != nil {
+				b.Fatal(err)
+			}
+			if err := exec.Command("sync").Run(); err != nil { // what a crash leaves is on the disk
+				b.Fatal(err)
+			}
+			d, _ := openOnce(b, folder)
+			took += d
+			if err := os.RemoveAll(folder); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/open")
+	})
+}
+
+// openOnce opens a store and returns how long that took and what it added to the heap.
+func openOnce(b *testing.B, folder string) (time.Duration, int64) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	s, err := cas.Open(ctx, folder, cas.Options{})
+	took := time.Since(start)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return took, int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
+// holdByTens lets owners hold ten objects each; many at once, for they share syncs.
+func holdByTens(b *testing.B, s *cas.Store, ids []cas.ID) {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range 256 {
+		running.Go(func() {
+			for from := int(next.Add(10) - 10); from < len(ids); from = int(next.Add(10) - 10) {
+				if err := s.Hold(ctx, document(fmt.Sprintf("%020d", from)), ids[from:min(len(ids), from+10)]...); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
