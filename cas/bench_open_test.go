@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,47 +38,63 @@ func BenchmarkOpen(b *testing.B) {
 		b.ReportMetric(float64(heap)/float64(n), "heap-B/object")
 		b.ReportMetric(float64(after.resident-before.resident)/float64(n), "B/object")
 	})
-	b.Run("killed", func(b *testing.B) {
-		const tail = 64 << 20 / 4096
-		s, err := cas.Open(ctx, folder, cas.Options{Checkpoint: 1 << 40})
-		if err != nil {
-			b.Fatal(err)
-		}
-		batch := s.Batch()
-		for _, data := range incompressible(tail) {
-			if _, err := batch.Put(ctx, data); err != nil {
-				b.Fatal(err)
+	for _, each := range []int{1, 64 << 20 / 4096} { // with a sync for few, and with as few syncs as there can be
+		b.Run(fmt.Sprintf("killed/batch=%d", each), func(b *testing.B) {
+			killed := filepath.Join(dir, fmt.Sprint("killed-", each))
+			kill(b, folder, killed, each)
+			took := time.Duration(0)
+			for i := 0; b.Loop(); i++ {
+				folder := fmt.Sprint(killed, "-", i)
+				if err := os.CopyFS(folder, os.DirFS(killed)); err != nil {
+					b.Fatal(err)
+				}
+				if err := exec.Command("sync").Run(); err != nil { // what a crash leaves is on the disk
+					b.Fatal(err)
+				}
+				d, _ := openOnce(b, folder)
+				took += d
+				if err := os.RemoveAll(folder); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-		if err := batch.Commit(ctx); err != nil {
-			b.Fatal(err)
-		}
-		batch.Discard()
-		killed := filepath.Join(dir, "killed")
-		if err := os.CopyFS(killed, os.DirFS(folder)); err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-		took := time.Duration(0)
-		for i := 0; b.Loop(); i++ {
-			folder := filepath.Join(dir, fmt.Sprint("killed-", i))
-			if err := os.CopyFS(folder, os.DirFS(killed)); err != nil {
-				b.Fatal(err)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/open")
+		})
+	}
+}
+
+// kill puts 64 MiB in batches of so many objects of 4 KiB, and copies the folder as it is before the store is closed.
+func kill(b *testing.B, folder, to string, each int) {
+	s, err := cas.Open(ctx, folder, cas.Options{Checkpoint: 1 << 40})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var next atomic.Int64
+	var running sync.WaitGroup
+	blocks := slices.Collect(slices.Chunk(incompressible(64<<20/4096), each))
+	for range min(16, len(blocks)) {
+		running.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(blocks)); i = next.Add(1) - 1 {
+				batch := s.Batch()
+				for _, data := range blocks[i] {
+					if _, err := batch.Put(ctx, data); err != nil {
+						b.Error(err)
+					}
+				}
+				if err := batch.Commit(ctx); err != nil {
+					b.Error(err)
+				}
+				batch.Discard()
 			}
-			if err := exec.Command("sync").Run(); err != nil { // what a crash leaves is on the disk
-				b.Fatal(err)
-			}
-			d, _ := openOnce(b, folder)
-			took += d
-			if err := os.RemoveAll(folder); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/open")
-	})
+		})
+	}
+	running.Wait()
+	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // openOnce opens a store and returns how long that took and what it added to the heap.
