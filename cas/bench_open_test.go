@@ -3,7 +3,6 @@ package cas_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -48,9 +47,7 @@ func BenchmarkOpen(b *testing.B) {
 				if err := os.CopyFS(folder, os.DirFS(killed)); err != nil {
 					b.Fatal(err)
 				}
-				if err := exec.Command("sync").Run(); err != nil { // what a crash leaves is on the disk
-					b.Fatal(err)
-				}
+				syncAll(b) // what a crash leaves is on the disk
 				d, _ := openOnce(b, folder)
 				took += d
 				if err := os.RemoveAll(folder); err != nil {

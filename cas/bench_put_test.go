@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -273,9 +274,10 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-func spread(rates map[string][]float64) (out string) {
-	for name, v := range rates {
-		out += fmt.Sprintf("%s %.0f %.0f %.0f; ", name, slices.Min(v), median(v), slices.Max(v))
+func spread(series map[string][]float64) (out string) {
+	for _, name := range slices.Sorted(maps.Keys(series)) {
+		v := series[name]
+		out += fmt.Sprintf("%s %.4g %.4g %.4g; ", name, slices.Min(v), median(v), slices.Max(v))
 	}
 	return out
 }
