@@ -2,6 +2,7 @@ package cas_test
 
 import (
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -9,80 +10,109 @@ import (
 	"github.com/repa-app/repa/cas"
 )
 
-// BenchmarkCollect collects half of many objects while eight callers go on putting, and compares their rate with that before.
+// BenchmarkCollect collects every other of many objects while eight callers go on putting, and compares their rate with what it was just
+// before: the median of five rounds. Of the puts that a collection ran beside, and of those before, it reports the slowest hundredth and
+// the longest.
 func BenchmarkCollect(b *testing.B) {
-	const objects, writers = 40_000, 8
+	const rounds, objects = 5, 40_000
 	s, err := cas.Open(ctx, filepath.Join(benchFolder(b), "cas"), cas.Options{Grace: -1, SegmentSize: 16 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	var alone, beside, longest, took time.Duration
-	var puts, freed int64
-	for range b.N {
-		keep, drop := s.Batch(), s.Batch()
-		for i := range objects {
-			batch := keep
-			if i%2 == 0 {
-				batch = drop
-			}
-			if _, err := batch.Put(ctx, incompressible(1)[0]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := keep.CommitHeld(ctx, document("keep")); err != nil {
-			b.Fatal(err)
-		}
-		if err := drop.Commit(ctx); err != nil {
-			b.Fatal(err)
-		}
-		keep.Discard()
-		drop.Discard()
-		start := time.Now()
-		const each = 1000
-		putAll(b, s, writers, each, nil)
-		alone += time.Since(start)
+	var alone, beside putting
+	series := map[string][]float64{}
+	for range rounds {
+		putForCollection(b, s, objects)
+		syncAll(b)
+		ended := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(ended) })
+		before := putUntil(b, s, ended)
+
 		done := make(chan struct{})
+		var collected cas.Collected
+		var took time.Duration
 		go func() {
 			defer close(done)
 			start := time.Now()
-			c, err := s.Collect(ctx)
-			if err != nil {
+			var err error
+			if collected, err = s.Collect(ctx); err != nil {
 				b.Error(err)
 			}
-			took += time.Since(start)
-			freed += c.Bytes
+			took = time.Since(start)
 		}()
-		start = time.Now()
-		n, max := putAll(b, s, writers, each, done)
-		beside += time.Since(start)
-		puts += n
-		longest = max
+		during := putUntil(b, s, done)
 		<-done
+		series["before"] = append(series["before"], before.rate())
+		series["during"] = append(series["during"], during.rate())
+		series["seconds"] = append(series["seconds"], took.Seconds())
+		series["MiB freed"] = append(series["MiB freed"], float64(collected.Bytes)/(1<<20))
+		alone.each, beside.each = append(alone.each, before.each...), append(beside.each, during.each...)
 	}
-	n := float64(b.N)
-	before := writers * 1000 * n / alone.Seconds()
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(took.Seconds()/n, "s-collect")
-	b.ReportMetric(float64(freed)/n/(1<<20), "MiB-freed")
-	b.ReportMetric(float64(puts)/beside.Seconds()/before, "x-puts")
-	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-put")
+	b.ReportMetric(median(series["during"]), "puts/s")
+	b.ReportMetric(ratio(series["during"], series["before"]), "x-puts")
+	b.ReportMetric(median(series["seconds"]), "s-collect")
+	b.ReportMetric(median(series["MiB freed"]), "MiB-freed")
+	b.ReportMetric(alone.slowest(0.99), "ms-p99-before")
+	b.ReportMetric(beside.slowest(0.99), "ms-p99")
+	b.ReportMetric(alone.slowest(1), "ms-max-before")
+	b.ReportMetric(beside.slowest(1), "ms-max")
+	b.Logf("min median max: %s", spread(series))
 }
 
-// putAll lets callers put until each has put so many, or, when until is not nil, until it is closed. It returns the number and the longest.
-func putAll(b *testing.B, s *cas.Store, callers, each int, until <-chan struct{}) (n int64, longest time.Duration) {
+// putForCollection puts objects of which one owner holds every other, so that each pack is half dead.
+func putForCollection(b *testing.B, s *cas.Store, objects int) {
+	keep, drop := s.Batch(), s.Batch()
+	defer keep.Discard()
+	defer drop.Discard()
+	for i, data := range incompressible(objects) {
+		batch := keep
+		if i%2 == 0 {
+			batch = drop
+		}
+		if _, err := batch.Put(ctx, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := keep.CommitHeld(ctx, document("keep")); err != nil {
+		b.Fatal(err)
+	}
+	if err := drop.Commit(ctx); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// putting is how long puts took, each and all together.
+type putting struct {
+	each []time.Duration
+	took time.Duration
+}
+
+func (p *putting) rate() float64 { return float64(len(p.each)) / p.took.Seconds() }
+
+// slowest is the milliseconds that so great a part of the puts took at most.
+func (p *putting) slowest(part float64) float64 {
+	slices.Sort(p.each)
+	return p.each[min(len(p.each)-1, int(part*float64(len(p.each))))].Seconds() * 1000
+}
+
+// putUntil lets eight callers put objects of 4 KiB and hold them until a channel is closed.
+func putUntil(b *testing.B, s *cas.Store, ended <-chan struct{}) (out putting) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	for range callers {
+	began := time.Now()
+	for range 8 {
 		running.Go(func() {
-			for i := 0; ; i++ {
+			var each []time.Duration
+			for {
 				select {
-				case <-until:
+				case <-ended:
+					mu.Lock()
+					out.each = append(out.each, each...)
+					mu.Unlock()
 					return
 				default:
-				}
-				if until == nil && i == each {
-					return
 				}
 				data := incompressible(1)[0]
 				start := time.Now()
@@ -90,13 +120,11 @@ func putAll(b *testing.B, s *cas.Store, callers, each int, until <-chan struct{}
 					b.Error(err)
 					return
 				}
-				d := time.Since(start)
-				mu.Lock()
-				n, longest = n+1, max(longest, d)
-				mu.Unlock()
+				each = append(each, time.Since(start))
 			}
 		})
 	}
 	running.Wait()
-	return n, longest
+	out.took = time.Since(began)
+	return out
 }
