@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -81,35 +82,33 @@ func (s *Store) Import(ctx context.Context, fsys vfs.FS, name string) (ID, error
 }
 
 // buffers are payloads on their way to the writer, which gives them back, and other memory that is needed for a moment: fresh memory
-// costs more than a copy. Small ones are apart, so that many small puts do not take large ones.
-var buffers [2]sync.Pool
+// costs more than a copy. Buffer k has room for 1<<k bytes, so that what comes back fits the next one who asks.
+var buffers [largestBuffer + 1]sync.Pool
 
 const (
-	smallBuffer = 64 << 10
-	largeBuffer = 2 << 20 // more is not kept
+	smallestBuffer = 12 // as a power of two, in bytes
+	largestBuffer  = 21 // more is not kept
 )
 
 // buffer returns an empty buffer with room for n bytes.
 func buffer(n int) *[]byte {
-	pool := &buffers[0]
-	if n > smallBuffer {
-		pool = &buffers[1]
+	k := max(bits.Len(uint(max(n, 1)-1)), smallestBuffer)
+	if k > largestBuffer {
+		b := make([]byte, 0, n)
+		return &b
 	}
-	b, _ := pool.Get().(*[]byte)
-	if b == nil {
-		b = new([]byte)
+	if b, _ := buffers[k].Get().(*[]byte); b != nil {
+		*b = (*b)[:0]
+		return b
 	}
-	*b = slices.Grow((*b)[:0], n)
-	return b
+	b := make([]byte, 0, 1<<k)
+	return &b
 }
 
 // giveBack keeps a buffer for later.
 func giveBack(b *[]byte) {
-	switch n := cap(*b); {
-	case n <= smallBuffer:
-		buffers[0].Put(b)
-	case n <= largeBuffer:
-		buffers[1].Put(b)
+	if k := bits.Len(uint(cap(*b))) - 1; k >= smallestBuffer && k <= largestBuffer {
+		buffers[k].Put(b)
 	}
 }
 
@@ -157,7 +156,7 @@ type Batch struct {
 }
 
 // chunkBytes is how much of a batch goes to the writer at once.
-const chunkBytes = 1 << 20
+const chunkBytes = 512 << 10
 
 // Batch begins a batch. Discard must follow, after Commit too.
 func (s *Store) Batch() *Batch {
@@ -359,7 +358,7 @@ type cutter struct {
 }
 
 // cutBuffer is what is read ahead: a piece and as much again, so that what is left of it is seldom moved to the front.
-const cutBuffer = largeBuffer
+const cutBuffer = 1 << largestBuffer
 
 // fill reads until n bytes are there or the end has come.
 func (c *cutter) fill(n int) error {

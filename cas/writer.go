@@ -22,7 +22,7 @@ const (
 	// queueLimit bounds the writes that wait; further callers wait until there is room or their context ends.
 	queueLimit = 1024
 	// groupBytes bounds one write to the disk, so that a long queue does not build one buffer of any size.
-	groupBytes = 4 << 20
+	groupBytes = 2 << 20
 	// unsyncedBytes is after how much a batch's records are synced although nobody asked for it yet: the disk works while more comes.
 	unsyncedBytes = 32 << 20
 	// A small write is followed by zeros, which cost little in the same sync and make the next ones cheaper: an overwrite of written bytes
