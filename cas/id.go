@@ -1,8 +1,11 @@
 package cas
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/zeebo/blake3"
 
@@ -55,4 +58,25 @@ func Sum(data []byte) ID {
 		return blake3.Sum256(data)
 	}
 	return tree.Sum(data)
+}
+
+// SumReader returns the id of what r gives, in constant memory. Errors: those of r and of ctx.
+func SumReader(ctx context.Context, r io.Reader) (ID, error) {
+	var h tree.Hasher
+	mem := buffer(1 << 20)
+	defer giveBack(mem)
+	for buf := (*mem)[:1<<20]; ; {
+		if err := ctx.Err(); err != nil {
+			return ID{}, err
+		}
+		n, err := io.ReadFull(r, buf)
+		h.Write(buf[:n]) // never fails
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			root, _ := h.Sum()
+			return root, nil
+		case err != nil:
+			return ID{}, err
+		}
+	}
 }

@@ -1,9 +1,12 @@
 package cas_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 
@@ -46,5 +49,19 @@ func TestParseIDRefuses(t *testing.T) {
 		if id, err := cas.ParseID(text); err == nil || !id.IsZero() {
 			t.Errorf("ParseID(%q) = %s, %v; want an error", text, id, err)
 		}
+	}
+}
+
+func TestSumReaderIsSum(t *testing.T) {
+	for _, size := range []int{0, 1, 1024, 1 << 20, 1<<20 + 1, 3<<20 + 77} {
+		data := numbered(size, size)
+		id, err := cas.SumReader(t.Context(), iotest.HalfReader(bytes.NewReader(data)))
+		if err != nil || id != cas.Sum(data) {
+			t.Errorf("%d bytes: %s %v, want %s", size, id, err, cas.Sum(data))
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := cas.SumReader(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("a reader that fails: %v", err)
 	}
 }

@@ -33,7 +33,6 @@ var arrows = []struct {
 	{"testkit/crashfs", []string{"cas/vfs"}, "a disk is a disk"},
 	{"testkit/clock", nil, "a clock is a clock"},
 	{"testkit/backend", []string{"protocol", "protocol/"}, "it runs the real binary from outside"},
-	{"testkit/cmd/reftree", []string{"testkit/reftree"}, "a command for a package"},
 	{"testkit", nil, "scripted peers speak the wire formats by themselves"},
 }
 
