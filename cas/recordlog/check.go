@@ -18,7 +18,7 @@ func Check(fsys vfs.FS) (records int, torn int64, err error) {
 		if err != nil {
 			return records, 0, fmt.Errorf("check log: %w", err)
 		}
-		good, err := scan(data, g, i == len(generations)-1, func(Record) error { records++; return nil })
+		good, err := scan(data, g, i == len(generations)-1, headerSize, func(Record) error { records++; return nil })
 		if err != nil {
 			return records, 0, err
 		}

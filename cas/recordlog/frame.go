@@ -20,6 +20,18 @@ type Record struct {
 	Type    uint8
 	Version uint8
 	Payload []byte
+	At      Position // where a replayed record stands; Append takes no notice of it
+}
+
+// Position is a place in the log. The zero value is its beginning.
+type Position struct {
+	Segment uint64
+	Offset  int64
+}
+
+// Before reports whether p comes before q.
+func (p Position) Before(q Position) bool {
+	return p.Segment < q.Segment || p.Segment == q.Segment && p.Offset < q.Offset
 }
 
 func segmentHeader(generation uint64) []byte {

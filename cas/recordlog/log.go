@@ -45,7 +45,8 @@ func (e *DamageError) Error() string {
 
 // Options of Open. The zero value is right for products.
 type Options struct {
-	SegmentSize int64 // 0: 16 MiB. Tests use less.
+	SegmentSize int64    // 0: 16 MiB. Tests use less.
+	From        Position // replay begins here, where a record or the end of the log is: what comes before is known from a checkpoint
 }
 
 // Log is an open log. Its methods are safe for concurrent use.
@@ -57,6 +58,9 @@ type Log struct {
 	close   sync.Once
 	done    chan struct{}
 
+	mu       sync.Mutex
+	deferred []Record
+
 	// Owned by the writer goroutine after Open.
 	file       vfs.File
 	generation uint64
@@ -67,6 +71,7 @@ type Log struct {
 
 type batch struct {
 	records []Record
+	at      Position // of the first record, once it is written
 	done    chan error
 }
 
@@ -95,12 +100,19 @@ func Open(ctx context.Context, fsys vfs.FS, opts Options, replay func(Record) er
 			return nil, 0, &DamageError{Segment: segmentName(want), Reason: "the segment is missing"}
 		}
 		newest := i == len(generations)-1
+		if g < opts.From.Segment && !newest {
+			continue
+		}
+		from := int64(headerSize)
+		if g == opts.From.Segment {
+			from = max(from, opts.From.Offset)
+		}
 		var data []byte
 		if data, err = vfs.ReadFile(fsys, segmentName(g), -1); err != nil {
 			break
 		}
 		var good int64
-		if good, err = scan(data, g, newest, replay); err != nil {
+		if good, err = scan(data, g, newest, from, replay); err != nil {
 			break
 		}
 		if newest {
@@ -140,8 +152,8 @@ func segments(fsys vfs.FS) ([]uint64, error) {
 	return out, nil
 }
 
-// scan replays a segment and returns where its good part ends. In any but the newest segment a bad frame is damage.
-func scan(data []byte, generation uint64, newest bool, replay func(Record) error) (good int64, err error) {
+// scan replays a segment from a place on and returns where its good part ends. In any but the newest segment a bad frame is damage.
+func scan(data []byte, generation uint64, newest bool, from int64, replay func(Record) error) (good int64, err error) {
 	damage := func(offset int, reason string) error {
 		return &DamageError{Segment: segmentName(generation), Offset: int64(offset), Reason: reason}
 	}
@@ -155,7 +167,10 @@ func scan(data []byte, generation uint64, newest bool, replay func(Record) error
 		return 0, damage(0, err.Error())
 	}
 	var call []Record // the records of one Append call, until its last one is seen
-	offset, callStart := headerSize, headerSize
+	if from > int64(len(data)) {
+		return 0, damage(len(data), fmt.Sprintf("a checkpoint covers it up to byte %d", from))
+	}
+	offset, callStart := int(from), int(from)
 	for offset < len(data) {
 		f, ok := frame.Parse(data[offset:], generation, MaxPayload)
 		if !ok {
@@ -167,8 +182,8 @@ func scan(data []byte, generation uint64, newest bool, replay func(Record) error
 			}
 			break
 		}
+		call = append(call, Record{Type: f.Type, Version: f.Version, Payload: f.Payload, At: Position{generation, int64(offset)}})
 		offset += f.Len()
-		call = append(call, Record{Type: f.Type, Version: f.Version, Payload: f.Payload})
 		if f.Flags&frame.More != 0 {
 			continue
 		}
@@ -253,41 +268,106 @@ func (l *Log) startSegment(generation uint64) error {
 // Append adds the records in order, all or none, and returns when they are durable. When ctx ends first it returns ctx's
 // error and the records may or may not have been added.
 func (l *Log) Append(ctx context.Context, records ...Record) error {
+	_, err := l.AppendAt(ctx, records...)
+	return err
+}
+
+// AppendAt is Append, and says where the first of the records stands. Records that were deferred come before them and are durable too.
+func (l *Log) AppendAt(ctx context.Context, records ...Record) (Position, error) {
 	if len(records) == 0 {
-		return nil
+		return Position{}, nil
 	}
-	for _, r := range records {
-		if len(r.Payload) > MaxPayload {
-			return fmt.Errorf("append to log: record of %d bytes is over the limit of %d", len(r.Payload), MaxPayload)
-		}
+	if err := checkSize(records); err != nil {
+		return Position{}, err
 	}
 	b := &batch{records: records, done: make(chan error, 1)}
 	select {
 	case <-l.closing:
-		return ErrClosed
+		return Position{}, ErrClosed
 	default:
 	}
 	select {
 	case l.queue <- b:
 	case <-l.closing:
-		return ErrClosed
+		return Position{}, ErrClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		return Position{}, ctx.Err()
 	}
 	select {
 	case err := <-b.done:
-		return err
+		return b.at, err
 	case <-ctx.Done():
-		return ctx.Err()
+		return Position{}, ctx.Err()
 	case <-l.done:
 		// The writer may have answered just before it ended.
 		select {
 		case err := <-b.done:
-			return err
+			return b.at, err
 		default:
-			return ErrClosed
+			return Position{}, ErrClosed
 		}
 	}
+}
+
+func checkSize(records []Record) error {
+	for _, r := range records {
+		if len(r.Payload) > MaxPayload {
+			return fmt.Errorf("append to log: record of %d bytes is over the limit of %d", len(r.Payload), MaxPayload)
+		}
+	}
+	return nil
+}
+
+// Defer adds records that need not be durable now: they are written before those of the next Append, or by Close, and a crash may lose them.
+// Errors: a record over the limit, ErrClosed.
+func (l *Log) Defer(records ...Record) error {
+	if err := checkSize(records); err != nil {
+		return err
+	}
+	select {
+	case <-l.closing:
+		return ErrClosed
+	default:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deferred = append(l.deferred, records...)
+	return nil
+}
+
+// ReadAt reads the record at a place that AppendAt or replay told. Errors: *DamageError, errors of the disk.
+func (l *Log) ReadAt(at Position) (Record, error) {
+	name := segmentName(at.Segment)
+	f, err := l.fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return Record{}, fmt.Errorf("read log: %w", err)
+	}
+	defer f.Close()
+	damage := &DamageError{Segment: name, Offset: at.Offset, Reason: "record does not match its checksum"}
+	data := make([]byte, frame.Size, 4<<10)
+	if _, err := f.ReadAt(data, at.Offset); err != nil {
+		return Record{}, readError(err, damage)
+	}
+	n, ok := frame.Length(data, at.Segment, MaxPayload)
+	if !ok {
+		return Record{}, damage
+	}
+	data = append(data, make([]byte, n)...)
+	if _, err := f.ReadAt(data[frame.Size:], at.Offset+frame.Size); err != nil {
+		return Record{}, readError(err, damage)
+	}
+	r, ok := frame.Parse(data, at.Segment, MaxPayload)
+	if !ok {
+		return Record{}, damage
+	}
+	return Record{Type: r.Type, Version: r.Version, Payload: r.Payload, At: at}, nil
+}
+
+func readError(err error, damage *DamageError) error {
+	if errors.Is(err, io.EOF) {
+		return damage
+	}
+	return fmt.Errorf("read log: %w", err)
 }
 
 // Close finishes the appends that wait, closes the file and waits for the writer. Calling it again returns the same error.
@@ -305,7 +385,7 @@ func (l *Log) write() {
 			l.commit(l.gather(b))
 		case <-l.closing:
 			l.drain()
-			l.closeErr = l.file.Close()
+			l.closeErr = errors.Join(l.flush(), l.file.Close())
 			return
 		}
 	}
@@ -357,7 +437,22 @@ func (l *Log) commit(group []*batch) {
 	}
 }
 
+// flush writes what was deferred.
+func (l *Log) flush() error {
+	l.mu.Lock()
+	none := len(l.deferred) == 0
+	l.mu.Unlock()
+	if none || l.failed != nil {
+		return nil
+	}
+	return l.writeGroup(nil)
+}
+
 func (l *Log) writeGroup(group []*batch) error {
+	l.mu.Lock()
+	deferred := l.deferred
+	l.deferred = nil
+	l.mu.Unlock()
 	if l.offset >= l.size {
 		if err := l.file.Close(); err != nil {
 			return err
@@ -367,16 +462,23 @@ func (l *Log) writeGroup(group []*batch) error {
 		}
 	}
 	var buf []byte
+	add := func(r Record, more bool) {
+		var flags byte
+		if len(buf) == 0 {
+			flags |= frame.First
+		}
+		if more {
+			flags |= frame.More
+		}
+		buf = frame.Append(buf, l.generation, r.Type, r.Version, flags, r.Payload)
+	}
+	for _, r := range deferred {
+		add(r, false)
+	}
 	for _, b := range group {
+		b.at = Position{l.generation, l.offset + int64(len(buf))}
 		for i, r := range b.records {
-			var flags byte
-			if len(buf) == 0 {
-				flags |= frame.First
-			}
-			if i < len(b.records)-1 {
-				flags |= frame.More
-			}
-			buf = frame.Append(buf, l.generation, r.Type, r.Version, flags, r.Payload)
+			add(r, i < len(b.records)-1)
 		}
 	}
 	n, err := l.file.WriteAt(buf, l.offset)

@@ -74,6 +74,18 @@ func (o *OSFS) Rename(oldName, newName string) error {
 	return o.root.Rename(filepath.FromSlash(oldName), filepath.FromSlash(newName))
 }
 
+// RenameTo implements FS.
+func (o *OSFS) RenameTo(oldName string, to FS, newName string) error {
+	target, ok := to.(*OSFS)
+	if !ok || strings.ContainsAny(oldName+newName, `/\`) || !fs.ValidPath(oldName) || !fs.ValidPath(newName) {
+		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: fs.ErrInvalid}
+	}
+	if err := renameBetween(o.root, oldName, target.root, newName); err != nil {
+		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: err}
+	}
+	return nil
+}
+
 // Remove implements FS.
 func (o *OSFS) Remove(name string) error { return o.root.Remove(filepath.FromSlash(name)) }
 
@@ -83,6 +95,12 @@ func (o *OSFS) Stat(name string) (fs.FileInfo, error) { return o.root.Stat(filep
 // Lstat implements FS.
 func (o *OSFS) Lstat(name string) (fs.FileInfo, error) {
 	return o.root.Lstat(filepath.FromSlash(name))
+}
+
+// Readlink implements FS.
+func (o *OSFS) Readlink(name string) (string, error) {
+	target, err := o.root.Readlink(filepath.FromSlash(name))
+	return filepath.ToSlash(target), err
 }
 
 // ReadDir implements FS.

@@ -18,11 +18,16 @@ type FS interface {
 	Mkdir(name string, perm fs.FileMode) error
 	// Rename replaces newName atomically.
 	Rename(oldName, newName string) error
+	// RenameTo is Rename into another tree of the same disk. Both names are of one component, so that a symbolic link that is swapped in on the way
+	// to either tree changes nothing.
+	RenameTo(oldName string, to FS, newName string) error
 	// Remove removes a file or an empty directory.
 	Remove(name string) error
 	// Stat follows symbolic links inside the root; Lstat does not follow the last one.
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
+	// Readlink returns what a symbolic link says.
+	Readlink(name string) (string, error)
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a directory durable.

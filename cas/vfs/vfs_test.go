@@ -155,3 +155,41 @@ func TestWriteFileFaults(t *testing.T) {
 		}
 	}
 }
+
+func TestRenameTo(t *testing.T) {
+	dir := t.TempDir()
+	root, err := vfs.OS(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, d := range []string{"a", "b"} {
+		if err := root.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := root.Sub("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := root.Sub("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := errors.Join(vfs.WriteFile(a, "f", []byte("new"), 0o600), vfs.WriteFile(b, "g", []byte("old"), 0o600), a.RenameTo("f", b, "g")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := vfs.ReadFile(root, "b/g", 10); err != nil || string(data) != "new" {
+		t.Errorf("b/g: %q %v", data, err)
+	}
+	if err := a.RenameTo("f", b, "g"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is gone: %v", err)
+	}
+	for _, name := range []string{"../x", "x/y", "..", ""} {
+		if err := b.RenameTo("g", a, name); err == nil {
+			t.Errorf("renamed to %q", name)
+		}
+	}
+}

@@ -251,7 +251,18 @@ func (f *FS) Mkdir(name string, perm fs.FileMode) error {
 }
 
 // Rename implements vfs.FS. As on Unix, a file replaces a file and a folder replaces an empty folder.
-func (f *FS) Rename(oldName, newName string) error {
+func (f *FS) Rename(oldName, newName string) error { return f.rename(oldName, f, newName) }
+
+// RenameTo implements vfs.FS.
+func (f *FS) RenameTo(oldName string, to vfs.FS, newName string) error {
+	target, ok := to.(*FS)
+	if !ok || target.d != f.d || strings.Contains(oldName+newName, "/") {
+		return pathError("rename", newName, fs.ErrInvalid)
+	}
+	return f.rename(oldName, target, newName)
+}
+
+func (f *FS) rename(oldName string, target *FS, newName string) error {
 	err := f.begin("rename", oldName)
 	defer f.end()
 	if err != nil {
@@ -261,7 +272,7 @@ func (f *FS) Rename(oldName, newName string) error {
 	if err != nil {
 		return pathError("rename", oldName, err)
 	}
-	to, last, err := f.findNew(newName)
+	to, last, err := target.findNew(newName)
 	if err != nil {
 		return pathError("rename", newName, err)
 	}
@@ -273,7 +284,7 @@ func (f *FS) Rename(oldName, newName string) error {
 		return pathError("rename", oldName, fs.ErrNotExist)
 	case n == replaced:
 		return nil
-	case n.dir && (n == to || strings.HasPrefix(newName, oldName+"/")):
+	case n.dir && (n == to || strings.HasPrefix(path.Join(target.base, newName), path.Join(f.base, oldName)+"/")):
 		err = syscall.EINVAL
 	case replaced == nil:
 	case replaced.dir && !n.dir:
@@ -286,7 +297,7 @@ func (f *FS) Rename(oldName, newName string) error {
 	if err != nil {
 		return pathError("rename", newName, err)
 	}
-	f.do(change{Step: Step{Op: "rename", To: path.Join(f.base, newName)}, node: n, dir: from, name: old, to: to, toName: last}, oldName)
+	f.do(change{Step: Step{Op: "rename", To: path.Join(target.base, newName)}, node: n, dir: from, name: old, to: to, toName: last}, oldName)
 	return nil
 }
 
@@ -328,6 +339,11 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 
 // Lstat implements vfs.FS.
 func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.Stat(name) }
+
+// Readlink implements vfs.FS: there are no symbolic links here.
+func (f *FS) Readlink(name string) (string, error) {
+	return "", pathError("readlink", name, fs.ErrInvalid)
+}
 
 // ReadDir implements vfs.FS.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
