@@ -12,6 +12,9 @@
 // damage before the tail is an error that names segment and offset, and the files stay as they are. Concurrency: Append may
 // be called from any goroutine; one writer goroutine owns the file.
 //
+// Laziness: what Defer takes is written with the next append or by Close, and a crash may lose it. Checkpoint: a file beside the segments may say what the
+// log says up to a place, in sections that mean something to the caller; without it, or when it is damaged, everything is replayed.
+//
 // What it does not do: it takes no lock (the owner of the folder does) and removes no segment.
 //
 // # Format, version 1
@@ -25,6 +28,16 @@
 //
 // and goes on with frames as package frame describes them, of the generation of the segment; a frame's payload is a record's.
 // Flag 1 joins the records of one Append call. A reader refuses a newer format version and does not touch the files.
+//
+// The file "checkpoint" consists of frames of generation 0. The first, type 0, has 32 bytes:
+//
+//	0  8  magic "repackpt"
+//	8  4  version, 1
+//	12 4  number of sections
+//	16 8  segment and
+//	24 8  offset up to which it covers the log
+//
+// Section n, from 1 on, is the payload of a frame of type n.
 //
 // A frame that does not check is a torn tail when no intact frame with flag 2 follows it in the newest segment; otherwise what
 // stood there had been acknowledged, and it is damage.

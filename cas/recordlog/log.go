@@ -60,6 +60,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	deferred []Record
+	end      Position
 
 	// Owned by the writer goroutine after Open.
 	file       vfs.File
@@ -126,6 +127,7 @@ func Open(ctx context.Context, fsys vfs.FS, opts Options, replay func(Record) er
 		}
 		return nil, 0, fmt.Errorf("open log: %w", err)
 	}
+	l.end = Position{l.generation, l.offset}
 	go l.write()
 	return l, cut, nil
 }
@@ -492,5 +494,8 @@ func (l *Log) writeGroup(group []*batch) error {
 		return fmt.Errorf("write log segment %s: %w", segmentName(l.generation), err)
 	}
 	l.offset += int64(len(buf))
+	l.mu.Lock()
+	l.end = Position{l.generation, l.offset}
+	l.mu.Unlock()
 	return nil
 }
