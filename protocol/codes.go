@@ -38,6 +38,21 @@ const (
 	CodeProvider                Code = "provider"
 	CodeRuntime                 Code = "runtime"
 	CodeInterrupted             Code = "interrupted"
+	CodeRevisionConflict        Code = "revision_conflict"
+	CodeAmbiguousMatch          Code = "ambiguous_match"
+	CodeMatchNotFound           Code = "match_not_found"
+	CodeInvalidPatch            Code = "invalid_patch"
+	CodeAlreadyRegistered       Code = "already_registered"
+	CodeUnsupportedFormat       Code = "unsupported_format"
+	CodeUnsupportedContent      Code = "unsupported_content"
+	CodeContentLimit            Code = "content_limit"
+	CodeOperationIdConflict     Code = "operation_id_conflict"
+	CodeOperationFailed         Code = "operation_failed"
+	CodeHistoryPruned           Code = "history_pruned"
+	CodeRecoveryRequired        Code = "recovery_required"
+	CodeRequestConflict         Code = "request_conflict"
+	CodeLeaseExpired            Code = "lease_expired"
+	CodeExternalReference       Code = "external_reference"
 )
 
 // CodeInfo says when a code is used.
@@ -81,4 +96,19 @@ var Codes = []CodeInfo{
 	{CodeProvider, "model answered with an error (run error)"},
 	{CodeRuntime, "agent failed (run error)"},
 	{CodeInterrupted, "previous process ended before the record was final"},
+	{CodeRevisionConflict, "base does not match the present state; details {expected, actual} or {path} or {ids, location}"},
+	{CodeAmbiguousMatch, "text to replace, or a hunk, has no unique place"},
+	{CodeMatchNotFound, "text to replace, or a hunk, has no place at all; details {path, candidates} (an extension of version 1, which says ambiguous_match)"},
+	{CodeInvalidPatch, "patch text cannot be parsed or touches a file twice"},
+	{CodeAlreadyRegistered, "location has an active identity"},
+	{CodeUnsupportedFormat, "bytes are not UTF-8 text where text is needed"},
+	{CodeUnsupportedContent, "reader cannot handle that content"},
+	{CodeContentLimit, "content larger than the reader allows"},
+	{CodeOperationIdConflict, "operation id used with other input"},
+	{CodeOperationFailed, "the operation with that id failed before"},
+	{CodeHistoryPruned, "the operation's history was pruned"},
+	{CodeRecoveryRequired, "the operation or item waits for recovery"},
+	{CodeRequestConflict, "hold id used with another input"},
+	{CodeLeaseExpired, "hold or preparation ended"},
+	{CodeExternalReference, "a bare external file cannot be held"},
 }

@@ -15,9 +15,12 @@
 // Decode refuses what the contract refuses: unknown, missing and duplicate members, another letter case, wrong types, patterns and
 // limits, invalid UTF-8. Its answer equals that of the JSON Schema of version 1 (a test proves it), except that whole numbers
 // beyond 2^53 are refused. Encode never writes null for a required array and fails on a union with members of another
-// variant. Encoding what was decoded gives semantically equal JSON, so a recorded submission is the submission that came.
+// variant. Encoding what was decoded gives semantically equal JSON, so a recorded submission is the submission that came; only the params about
+// content, operations and resources may lose an optional member that is an empty text, false or zero and says the same as none.
 //
 // Values are plain data without locks; whoever changes one owns it. Tables and schemas are read-only and safe for concurrent use.
+//
+// Extensions are methods and codes beside version 1; its own types stay closed. testdata/extensions.json is their contract.
 //
 // Start reading at methods.go, then state.go and request.go. The struct tags are explained in protocol/internal/shape.
 package protocol

@@ -1,6 +1,6 @@
 package protocol
 
-// The methods. Names, gates and errors are those of version 1; run.submit (an older form) and connection.lend (ours) are extensions.
+// The methods, but for those about content (content_methods.go, content_history.go), operations (operation.go) and holds (resource.go). Names, gates and errors are those of version 1; run.submit (an older form) and connection.lend (ours) are extensions.
 var (
 	Initialize = define[InitializeParams, InitializeResult](Method{
 		Name: "initialize", Group: "lifecycle", Gate: GateNone, Idempotent: true,

@@ -215,6 +215,9 @@ func (s *Shape) walkArray(dec *jsontext.Decoder, kind jsontext.Kind) error {
 	if s.limited && float64(count) < s.min {
 		return problem("must have at least %v items", s.min)
 	}
+	if s.limited && float64(count) > s.max {
+		return problem("must have at most %v items", s.max)
+	}
 	_, err := dec.ReadToken()
 	return err
 }

@@ -128,6 +128,9 @@ func compile(t reflect.Type) *Shape {
 		return &Shape{form: formInteger, limited: true, min: -maxExact, max: maxExact}
 	case reflect.Slice:
 		return &Shape{form: formArray, elem: of(t.Elem())}
+	case reflect.Array:
+		n := float64(t.Len())
+		return &Shape{form: formArray, elem: of(t.Elem()), limited: true, min: n, max: n}
 	case reflect.Map:
 		return &Shape{form: formRecord, elem: of(t.Elem())}
 	case reflect.Struct:

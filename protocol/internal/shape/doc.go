@@ -9,7 +9,7 @@
 // An object is a Go struct; a member is required unless its json tag says omitzero. A union is a struct with a
 // blank field `_ struct{} shape:"union=a|b"`: its variants are the named member sets, told apart by the member
 // tagged `kind` or, without one, by which members are there. A choice is a struct of pointers with a blank field
-// `shape:"choice"`: exactly one of several whole types. A record is a map with free names.
+// `shape:"choice"`: exactly one of several whole types. A record is a map with free names, a Go array an array of exactly its length.
 //
 // Tag options of a member, comma separated: min, max (length of a string in code points, of an array in items, or the
 // value of a number), unique (array without equal items), null (null is allowed), kind (the member that names the

@@ -46,7 +46,7 @@ func (s *Shape) body(definitions map[string]*jsonschema.Schema) *jsonschema.Sche
 	case formArray:
 		schema := &jsonschema.Schema{Type: "array", Items: s.elem.Schema(definitions), UniqueItems: s.unique}
 		if s.limited {
-			schema.MinItems = jsonschema.Ptr(int(s.min))
+			schema.MinItems, schema.MaxItems = count(s.min), count(s.max)
 		}
 		return schema
 	case formRecord:
@@ -114,4 +114,11 @@ func bound(n float64) *float64 {
 		return nil
 	}
 	return &n
+}
+
+func count(n float64) *int {
+	if math.IsInf(n, 0) {
+		return nil
+	}
+	return jsonschema.Ptr(int(n))
 }
