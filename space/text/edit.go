@@ -162,7 +162,7 @@ func (x *indexed) find(n int, e Edit) (splice, string, error) {
 		}},
 		{"indent", func(old string) [][2]int { return x.byLines(old, strings.TrimSpace) }},
 		{"punctuation", func(old string) [][2]int {
-			return x.byLines(old, func(s string) string { return plain(strings.TrimSpace(s)) })
+			return x.byLines(old, func(s string) string { return Plain(s) })
 		}},
 	}
 	for _, p := range passes {
@@ -281,8 +281,8 @@ var typographic = strings.NewReplacer(
 	"\u00a0", " ", "\u2002", " ", "\u2003", " ", "\u2004", " ", "\u2005", " ", "\u2006", " ", "\u2007", " ", "\u2008", " ", "\u2009", " ",
 	"\u200a", " ", "\u202f", " ", "\u205f", " ", "\u3000", " ")
 
-// plain takes typographic dashes, quotes and spaces for the ones on a keyboard. It is only for finding.
-func plain(s string) string { return strings.TrimSpace(typographic.Replace(s)) }
+// Plain takes typographic dashes, quotes and spaces for the ones on a keyboard. It is only for finding.
+func Plain(s string) string { return strings.TrimSpace(typographic.Replace(s)) }
 
 // withEnds gives the line feeds of a new text the line ends of what it replaces.
 func (x *indexed) withEnds(at, end int, s string) string {
@@ -392,3 +392,6 @@ func alike(a, b map[[2]rune]int) float64 {
 	}
 	return 2 * float64(common) / float64(all)
 }
+
+// Nearest finds up to three lines of a text that are most like the longest line of another.
+func Nearest(s, like string) []Candidate { return (&indexed{s: s}).nearest(like) }
