@@ -131,6 +131,7 @@ func callers(base string) []caller {
 // TestEveryRouteIsClosed walks all routes with all callers.
 func TestEveryRouteIsClosed(t *testing.T) {
 	base := fake.New("s").Serve(t).URL()
+	resource := "/spaces/p/resources/" + strings.Repeat("0", 64)
 	routes := []struct {
 		method, path string
 		allowed      int // with the right token
@@ -139,6 +140,9 @@ func TestEveryRouteIsClosed(t *testing.T) {
 		{"PUT", "/protocol.json", 405}, {"PATCH", "/protocol.json", 405}, {"TRACE", "/protocol.json", 405}, {"GET", "/", 404}, {"GET", "/rpc", 404}, {"POST", "/rpc", 405},
 		{"GET", "/health", 404}, {"GET", "/debug/pprof/", 404}, {"GET", "//protocol.json", 404}, {"GET", "/protocol.json/", 404}, {"GET", "/%70rotocol.json", 200},
 		{"POST", "/nothing", 405}, {"GET", "/../protocol.json", 404},
+		// The fake has no space, and nobody here has a host key.
+		{"GET", resource, 400}, {"HEAD", resource, 400}, {"POST", resource, 405}, {"DELETE", resource, 405}, {"POST", "/spaces/p/resources", 401},
+		{"PUT", "/spaces/p/resources", 405}, {"GET", "/spaces/p/resources", 404}, {"GET", "/spaces/p/resources/x", 404},
 	}
 	for _, route := range routes {
 		for _, c := range callers(base) {

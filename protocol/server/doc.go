@@ -8,6 +8,10 @@
 // Every request: Host is exactly ours (403) · Origin is absent or ours (403) · OPTIONS (204) · upgrade at /rpc, or any other upgrade
 // (the socket is cut) · cross-site request (403) · token (401) · method (405) · path (404). No answer carries a CORS header, so no other page reads anything.
 //
+// The paths are /protocol.json, /spaces/<id>/resources/<64 hex> (GET, HEAD) and /spaces/<id>/resources (POST, with a host key: 401, or more than 64 MiB:
+// 413). What the domain refuses is 400 with {code, message}, as version 1 has it, also for a space that is not open and bytes that are gone; a host that
+// ended during its upload is 409.
+//
 // Every call: shape and notification (protocol/rpc) · initialised (-32001) · host detached (closed) · method exists (-32601) ·
 // params (-32602) · the backend's own answer.
 //
@@ -17,5 +21,9 @@
 // token is compared in constant time and stands in no log and no answer. Calls of one connection reach its Conn in the order in which
 // they came; Conn.Call must not block. Serve returns when Shutdown has ended every connection; Conn.Closed was then called for each.
 //
-// Start reading at server.go, then handshake.go and socket.go.
+// A resource goes out and comes in piece by piece, in constant memory. Its answer carries a strong ETag, may be kept for ever, is never anything that a page
+// could run, and has one range at most; several ranges and wrong ones are 416. A download whose bytes cannot be read to their end is cut, so that nobody takes
+// the beginning for the whole, and so is what makes no progress for a minute.
+//
+// Start reading at server.go, then handshake.go, socket.go and resources.go.
 package server

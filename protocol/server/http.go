@@ -81,12 +81,22 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	if s.options.Version != "" {
 		w.Header().Set("Server", "repa/"+s.options.Version)
 	}
+	space, resource, found := resourcePath(r.URL.Path)
+	all := found && resource == ""
 	switch {
+	case all && r.Method == http.MethodPost:
+		s.upload(w, r, space)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		allow := "GET, HEAD, OPTIONS"
+		if all {
+			allow = "POST, OPTIONS"
+		}
+		w.Header().Set("Allow", allow)
 		refuse(w, http.StatusMethodNotAllowed, "This method is not served here.")
 	case r.URL.Path == "/protocol.json":
 		s.serveSchema(w)
+	case found && !all:
+		s.download(w, r, space, resource)
 	default:
 		refuse(w, http.StatusNotFound, "There is nothing at this address.")
 	}

@@ -28,13 +28,18 @@ const (
 	maxHeader          = 16 << 10         // our largest header is a token
 )
 
-// Backend answers the methods.
+// Backend answers the methods and keeps the bytes. Its methods are called from many goroutines.
 type Backend interface {
 	// Connect is called once for each connection, when its initialize has succeeded. The Conn gets its calls from then on; the peer
 	// is for notifications and for closing it. It is called from the connection's reading goroutine and must not block.
 	Connect(peer *rpc.Peer, host HostIdentity) Conn
 	// ServerID is new at each start of the backend.
 	ServerID() string
+	// OpenResource opens stored bytes of a space. An error with a code is told to the client.
+	OpenResource(ctx context.Context, space, id protocol.ID) (Resource, error)
+	// Upload stores what body gives and keeps it for the host for a while. It does not read body after it returned, and passes the errors of body on.
+	// Errors: ErrUnknownHost; with code closed when the host ended meanwhile; any other with a code is told to the client.
+	Upload(ctx context.Context, host HostIdentity, space protocol.ID, mediaType string, body io.Reader) (protocol.ResourcePreparation, error)
 }
 
 // Conn is one initialised connection.
@@ -67,6 +72,8 @@ type Options struct {
 	Random io.Reader
 	// Capabilities are what initialize tells; nil stands for all of version 1.
 	Capabilities []string
+	// Stall is how long a download or an upload may make no progress before it is cut. 0: a minute.
+	Stall time.Duration
 	// CheckResults holds each result against its schema and answers -32603 when it does not fit. It is for tests: it costs a second
 	// reading of every answer.
 	CheckResults bool
@@ -97,6 +104,9 @@ func Listen(options Options) (*Server, error) {
 	if options.Capabilities == nil {
 		options.Capabilities = protocol.Capabilities()
 	}
+	if options.Stall == 0 {
+		options.Stall = stallDeadline
+	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port))
 	listener, err := net.Listen("tcp4", address)
 	if err != nil {
@@ -122,7 +132,7 @@ type connKey struct{}
 // URL is where the server listens, for example http://127.0.0.1:4711.
 func (s *Server) URL() string { return "http://127.0.0.1:" + strconv.Itoa(s.port) }
 
-// Serve answers until Shutdown and then returns nil, when every connection has ended. Any other end of the listener is an error.
+// Serve answers until Shutdown and then returns nil, when every socket, download and upload has ended. Any other end of the listener is an error.
 func (s *Server) Serve() error {
 	err := s.http.Serve(s.listener)
 	if errors.Is(err, http.ErrServerClosed) {
@@ -135,8 +145,8 @@ func (s *Server) Serve() error {
 	return fmt.Errorf("serve %s: %w", s.URL(), err)
 }
 
-// Shutdown lets nobody in any more, closes every connection with 1000 after what is queued for it, and waits for their ends. When ctx ends
-// first, the rest is cut and its error returned.
+// Shutdown lets nobody in any more, closes every socket with 1000 after what is queued for it, and waits for their ends and for those of downloads and
+// uploads. When ctx ends first, the rest is cut and its error returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -171,6 +181,17 @@ func (s *Server) enter() bool {
 		return false
 	}
 	s.unauthorised++
+	s.running.Add(1)
+	return true
+}
+
+// begin takes a download or upload into account, which is done with running.Done. It says false when the server is stopping.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
 	s.running.Add(1)
 	return true
 }

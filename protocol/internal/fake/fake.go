@@ -33,12 +33,13 @@ type Backend struct {
 	log    []protocol.Change
 	oldest int // changes before it cannot be resumed
 	conns  map[*conn]struct{}
+	bytes  map[protocol.ID][]byte // of the resources, by space and id with a slash between
 	nextID int
 }
 
 // New makes an empty backend.
 func New(id string) *Backend {
-	return &Backend{ID: id, state: protocol.Snapshot{Lifecycle: protocol.LifecycleRunning}, conns: map[*conn]struct{}{}}
+	return &Backend{ID: id, state: protocol.Snapshot{Lifecycle: protocol.LifecycleRunning}, conns: map[*conn]struct{}{}, bytes: map[protocol.ID][]byte{}}
 }
 
 // Serve listens until the test ends.
