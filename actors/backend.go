@@ -18,6 +18,7 @@ import (
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/rpc"
 	"github.com/repa-app/repa/protocol/server"
+	"github.com/repa-app/repa/space/watch"
 )
 
 // Clock tells the wall-clock time that goes into records and file names.
@@ -64,6 +65,8 @@ type Backend struct {
 	feed   *feed.Feed
 	log    *slog.Logger
 
+	watcher *watch.Watcher
+
 	lifecycle   atomic.Value // protocol.Lifecycle, written by the coordinator
 	active      activity
 	coordinator *engine.Ref[coordinatorMessage]
@@ -93,12 +96,13 @@ func New(opts Options) (*Backend, error) {
 	b := &Backend{opts: opts, log: opts.Log, system: engine.NewSystem(opts.Log), quit: make(chan struct{})}
 	b.id = string(b.newID())
 	b.feed = feed.New(b.id, opts.Log)
+	b.watcher = watch.New(watch.Options{Log: opts.Log})
 	b.lifecycle.Store(protocol.LifecycleRunning)
 	c := &coordinator{backend: b, spaces: map[protocol.ID]*openSpace{}, paths: map[string]*opening{}, hosts: map[protocol.ID]*connectedHost{}}
 	var err error
 	b.coordinator, err = engine.Spawn[coordinatorMessage](b.system, engine.Options{Name: "coordinator", Workers: spaceOpeners}, c)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.watcher.Close())
 	}
 	b.active.ended = func() { _ = b.coordinator.Post(activityEnded{}) } // a stopped coordinator needs no news
 	return b, nil
@@ -170,7 +174,7 @@ func (b *Backend) Run(ctx context.Context) error {
 func (b *Backend) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
-	return b.system.Stop(ctx)
+	return errors.Join(b.system.Stop(ctx), b.watcher.Close())
 }
 
 // activity counts what keeps the backend from ending: runs, and calls that are being answered.

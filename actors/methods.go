@@ -15,6 +15,9 @@ import (
 
 // answer works on one call of a host. It runs on a worker of the socket.
 func (b *Backend) answer(ctx context.Context, host protocol.ID, call *server.Call) (any, error) {
+	if result, ok, err := b.answerContent(ctx, call.Method, call.Params); ok {
+		return result, err
+	}
 	switch p := call.Params.(type) {
 	case protocol.SpaceOpenParams:
 		return engine.Ask(ctx, b.coordinator, func(r engine.Reply[protocol.Space]) coordinatorMessage { return openSpaceRequest{r, p.Path} })

@@ -114,7 +114,7 @@ func (r *runActor) execute(ctx context.Context, self *engine.Ref[runMessage]) ag
 	if err != nil {
 		return agent.Result{Status: agent.Failed, Err: err}
 	}
-	return agent.Run(ctx, agent.Config{
+	return agent.Run(withRun(ctx, r.record), agent.Config{
 		Provider: llm.Retry(r.bound.Open(r.backend.opts.HTTP), llm.RetryPolicy{}), Model: r.bound.Model, Thinking: r.thinking,
 		SessionID: string(r.session.SessionID), System: assembled.System, Tools: tools, History: r.history.Context(),
 		Prompt: []agent.Incoming{r.prompt}, Inbox: inbox{self}, Recorder: recorder{r.parent},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -332,7 +333,7 @@ func TestWriteAndEdit(t *testing.T) {
 		for _, change := range u.Changes {
 			if change.Type == protocol.ChangeContent {
 				paths++
-				if change.Paths[0] != "notes/new.md" || change.Result.OperationID == "" {
+				if !slices.Contains(change.Paths, "notes/new.md") || change.Result.OperationID == "" {
 					t.Errorf("%+v", change)
 				}
 			}

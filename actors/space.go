@@ -189,6 +189,8 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 		s.show(m)
 	case giveStore:
 		m.Send(s.space.Store())
+	case giveSpace:
+		m.Send(s.space)
 	case findSession:
 		s.withSession(ctx, m.id, func(ref *engine.Ref[sessionMessage], err error) { m.Done(ref, err) })
 	case submitRequest:

@@ -16,6 +16,7 @@ import (
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/space"
+	"github.com/repa-app/repa/space/content"
 )
 
 // loadedSpace is a space that a worker opened: locked, its journal replayed, what a crash interrupted marked so.
@@ -26,24 +27,29 @@ type loadedSpace struct {
 	log      *recordlog.Log
 	state    *ledger.State
 	files    map[protocol.ID]string // session id → file name
+	covered  recordlog.Position     // by the checkpoint on the disk
+	outside  *outside
 }
 
 // loadSpace opens a folder. On failure nothing stays open or locked.
 func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, error) {
 	owner := space.Owner{PID: b.opts.PID, ConnectionFile: b.opts.ConnectionFile}
-	s, err := space.Open(ctx, path, space.Options{NewID: func() string { return string(b.newID()) }, Owner: owner, Store: b.opts.Store})
+	s, err := space.Open(ctx, path, space.Options{NewID: func() string { return string(b.newID()) }, Owner: owner, Store: b.opts.Store,
+		Now: b.opts.Clock.Now, Log: b.log})
 	if err != nil {
 		return nil, err
 	}
 	l := &loadedSpace{space: s, state: ledger.NewState()}
-	if err := l.open(ctx, b); err != nil {
+	if err := l.open(ctx, b, path); err != nil {
 		return nil, errors.Join(err, l.closeAll())
 	}
 	reconcileRequests(ctx, l.space.Store(), l.state, b.log.With("space", l.space.ID()))
+	l.checkpoint(b.log)
+	l.outside = followOutside(b, s)
 	return l, nil
 }
 
-func (l *loadedSpace) open(ctx context.Context, b *Backend) error {
+func (l *loadedSpace) open(ctx context.Context, b *Backend, path string) error {
 	var err error
 	if l.sessions, err = l.space.Meta("sessions"); err != nil {
 		return err
@@ -52,7 +58,8 @@ func (l *loadedSpace) open(ctx context.Context, b *Backend) error {
 		return err
 	}
 	var cut int64
-	if l.log, cut, err = recordlog.Open(ctx, l.journal, recordlog.Options{}, l.state.Replay); err != nil {
+	l.covered = l.restore(b)
+	if l.log, cut, err = recordlog.Open(ctx, l.journal, recordlog.Options{From: l.covered}, l.replay); err != nil {
 		return l.journalError(err)
 	}
 	if cut > 0 {
@@ -62,7 +69,12 @@ func (l *loadedSpace) open(ctx context.Context, b *Backend) error {
 		return err
 	}
 	if l.state.Newer {
+		l.space.Content().StartReadOnly(l.log, protocol.Errorf(protocol.CodeInvalidStorage,
+			"the journal of %s holds records of a newer version of Repa, so this version only reads it; use the newer version", path))
 		return nil
+	}
+	if err := l.space.Content().Start(ctx, l.log); err != nil {
+		return err
 	}
 	facts := l.state.Interrupt(b.now(), l.entered(b))
 	if len(facts) == 0 {
@@ -79,6 +91,61 @@ func (l *loadedSpace) open(ctx context.Context, b *Backend) error {
 		l.state.Apply(f)
 	}
 	return nil
+}
+
+// restore takes the journal's checkpoint and says what it covers; without a usable one everything is replayed.
+func (l *loadedSpace) restore(b *Backend) recordlog.Position {
+	at, sections, err := recordlog.LoadCheckpoint(l.journal)
+	var state *ledger.State
+	if err == nil && len(sections) != 2 {
+		err = recordlog.ErrNoCheckpoint
+	}
+	if err == nil {
+		state, err = ledger.LoadCheckpoint(sections[0])
+	}
+	if err == nil {
+		err = l.space.Content().RestoreCheckpoint(sections[1])
+	}
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			b.log.Warn("the journal's checkpoint is not used; everything is replayed", "space", l.space.ID(), "error", err)
+		}
+		return recordlog.Position{}
+	}
+	l.state = state
+	return at
+}
+
+// checkpointBytes is how much journal is replayed at most before a checkpoint is worth its writing.
+const checkpointBytes = 1 << 20
+
+// checkpoint saves what the journal says when that is worth it. Nothing may change meanwhile.
+func (l *loadedSpace) checkpoint(log *slog.Logger) {
+	end := l.log.End()
+	if l.state.Newer || end.Segment == l.covered.Segment && end.Offset-l.covered.Offset < checkpointBytes {
+		return
+	}
+	ledgerSection, err := l.state.Checkpoint()
+	var contentSection []byte
+	if err == nil {
+		contentSection, err = l.space.Content().Checkpoint()
+	}
+	if err == nil {
+		err = recordlog.SaveCheckpoint(l.journal, end, ledgerSection, contentSection)
+	}
+	if err != nil {
+		log.Warn("the journal gets no checkpoint; the next open takes longer", "space", l.space.ID(), "error", err)
+		return
+	}
+	l.covered = end
+}
+
+// replay hands a record of the journal to whom it belongs.
+func (l *loadedSpace) replay(r recordlog.Record) error {
+	if content.Mine(r) {
+		return l.space.Content().Replay(r)
+	}
+	return l.state.Replay(r)
 }
 
 func (l *loadedSpace) journalError(err error) error {
@@ -148,6 +215,10 @@ func (l *loadedSpace) messagesByRequest(b *Backend, id protocol.ID) map[protocol
 }
 
 func (l *loadedSpace) close(log *slog.Logger) {
+	l.outside.close(log)
+	if err := l.log.Close(); err == nil { // a log that failed has an unknown end
+		l.checkpoint(log)
+	}
 	if err := l.closeAll(); err != nil {
 		log.Error("close space", "space", l.space.ID(), "error", err)
 	}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/repa-app/repa/cas/vfs"
 )
 
 // Error is a domain error with a stable code. Its text names the object and what to do.
@@ -20,7 +18,7 @@ type Error struct {
 func (e *Error) Error() string { return e.message }
 
 // Code returns the stable code: space_in_use, invalid_storage, invalid_path, not_directory, permission_denied, not_found,
-// revision_conflict, ambiguous_match, unsupported_format, content_limit, invalid_input or storage.
+// invalid_input or storage.
 func (e *Error) Code() string { return e.code }
 
 // Details returns data for programs, or nil.
@@ -46,10 +44,6 @@ func diskError(what string, err error) error {
 		return &Error{code: "not_found", message: what + " does not exist", cause: err}
 	case errors.Is(err, fs.ErrPermission):
 		code, hint = "permission_denied", "check the permissions of the file and its folder"
-	case errors.Is(err, vfs.ErrTooLarge):
-		return &Error{code: "content_limit", message: fmt.Sprintf("%s is larger than %d MiB and cannot be read whole", what, maxDocument>>20), cause: err}
-	case errors.Is(err, vfs.ErrIsDir):
-		return &Error{code: "invalid_path", message: what + " is a folder, not a file", cause: err}
 	}
 	return &Error{code: code, message: fmt.Sprintf("%s: %v; %s", what, reason(err), hint), cause: err}
 }

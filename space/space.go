@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
+	"time"
 
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
+	"github.com/repa-app/repa/space/content"
 )
 
 // MetaFolder is the sub-folder of a space that belongs to Repa.
@@ -33,6 +35,8 @@ type Options struct {
 	NewID func() string // mints ids of [A-Za-z0-9_-]{1,128}
 	Owner Owner         // who opens, for the message that a second opener gets
 	Store cas.Options   // of the space's store; its disk is the space's own, whatever FS says
+	Now   func() time.Time
+	Log   *slog.Logger // nil: nothing is logged
 }
 
 // Owner says who has a space open. It is information for people; the lock alone decides.
@@ -53,8 +57,7 @@ type Space struct {
 
 	storeFS vfs.FS
 	store   *cas.Store
-
-	change sync.Mutex // one change of content at a time
+	content *content.Engine
 }
 
 type identity struct {
@@ -100,6 +103,10 @@ func Open(ctx context.Context, dir string, opts Options) (*Space, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s.content = content.New(content.Options{SpaceID: s.id, Path: path, Root: root, Own: s.own, Store: s.store, NewID: opts.NewID, Now: opts.Now, Log: opts.Log})
 	return s, nil
 }
 
@@ -285,12 +292,34 @@ func (s *Space) Path() string { return s.path }
 // Meta opens a folder below .repa as a tree of its own; it must exist (journal and sessions do).
 func (s *Space) Meta(dir string) (vfs.FS, error) { return s.meta.Sub(dir) }
 
+// Root returns the learner's folder; it is open as long as the space is.
+func (s *Space) Root() vfs.FS { return s.root }
+
+// Cache opens a folder below .repa whose content can be made again; a new one gets a CACHEDIR.TAG with the text tag. The caller closes it.
+func (s *Space) Cache(dir, tag string) (vfs.FS, error) {
+	err := s.meta.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	folder, serr := s.meta.Sub(dir)
+	if serr == nil && err == nil {
+		serr = vfs.PublishFile(folder, "CACHEDIR.TAG", []byte(tag), 0o600)
+	}
+	return folder, serr
+}
+
 // Store returns the space's content-addressed store. It is open as long as the space is.
 func (s *Space) Store() *cas.Store { return s.store }
+
+// Content returns what works on the space's files. Whoever opened the space replays the journal into it and starts it before it is used.
+func (s *Space) Content() *content.Engine { return s.content }
 
 // Close closes the store and releases the lock. Content operations after it fail.
 func (s *Space) Close() error {
 	var errs []error
+	if s.content != nil {
+		errs = append(errs, s.content.Close())
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}

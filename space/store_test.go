@@ -114,7 +114,7 @@ func TestDamagedStoreOpens(t *testing.T) {
 	if _, err := s.Store().Get(ctx, id, -1); code(err) != "invalid_storage" || !strings.Contains(err.Error(), "request:r") {
 		t.Errorf("%s: %v", code(err), err)
 	}
-	if _, err := s.Write(ctx, "note.md", "text", nil); err != nil {
+	if _, err := s.Store().Put(ctx, []byte("text")); err != nil {
 		t.Error(err)
 	}
 }

@@ -44,10 +44,10 @@ func (w *writeTool) Execute(ctx context.Context, _ string, raw json.RawMessage) 
 	}
 	w.seen.changed(change, true)
 	verb := "Replaced"
-	if change.Created {
+	if base == nil {
 		verb = "Created"
 	}
-	return saved(change, verb+" "+change.Path), nil
+	return saved(change, verb+" "+path, base != nil), nil
 }
 
 type editTool struct {
@@ -110,26 +110,31 @@ func (e *editTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 	if n := len(args.Edits); n > 1 {
 		places = fmt.Sprintf("%d places", n)
 	}
-	return saved(change, "Edited "+change.Path+" in "+places), nil
+	return saved(change, "Edited "+args.Path+" in "+places, true), nil
 }
 
 // maxDiff bounds the diff in a result: the model wrote the text itself, so a long diff tells it nothing new.
 const maxDiff = 8 << 10
 
-func saved(c Change, what string) Result {
-	text := fmt.Sprintf("%s. Saved as operation %s.", what, c.OperationID)
-	if c.Diff != "" && !c.Created && len(c.Diff) <= maxDiff {
+// saved is the result of a change; with diff it shows what changed.
+func saved(c Change, what string, diff bool) Result {
+	text := what + "."
+	for _, n := range c.Notes {
+		text += "\n" + n
+	}
+	if diff && c.Diff != "" && len(c.Diff) <= maxDiff {
 		text += "\n" + strings.TrimSuffix(c.Diff, "\n")
 	}
-	r := Text(text)
-	type change struct {
-		Path   string  `json:"path"`
-		Before *string `json:"before"`
-		After  *string `json:"after"`
+	r := Text(text + "\n" + operationLine(c.OperationID))
+	files := c.Files
+	if files == nil {
+		files = []FileChange{}
 	}
 	r.Details = details(struct {
-		OperationID string   `json:"operationId"`
-		Changes     []change `json:"changes"`
-	}{c.OperationID, []change{{c.Path, c.Before, c.After}}})
+		OperationID string       `json:"operationId"`
+		Changes     []FileChange `json:"changes"`
+	}{c.OperationID, files})
 	return r
 }
+
+func operationLine(id string) string { return "operationId: " + id }

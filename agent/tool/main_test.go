@@ -12,6 +12,8 @@ import (
 
 // space is a folder in memory with revisions that count up.
 type space struct {
+	ids   map[string]string // of registered contents
+	patch tool.Patch        // the last one
 	files map[string]string
 	at    map[string]int
 	ops   int
@@ -23,7 +25,14 @@ type coded struct{ code, message string }
 func (e coded) Error() string { return e.message }
 func (e coded) Code() string  { return e.code }
 
-func newSpace() *space { return &space{files: map[string]string{}, at: map[string]int{}} }
+// late is an error of a save that has an operation.
+type late struct{ coded }
+
+func (late) OperationID() string { return "op-late" }
+
+func newSpace() *space {
+	return &space{files: map[string]string{}, at: map[string]int{}, ids: map[string]string{}}
+}
 
 func (s *space) revision(path string) string { return fmt.Sprintf("%s#%d", path, s.at[path]) }
 
@@ -41,7 +50,7 @@ func (s *space) Read(_ context.Context, path string) (tool.Document, error) {
 	if !ok {
 		return tool.Document{}, coded{"not_found", path + " does not exist"}
 	}
-	return tool.Document{Path: path, Text: text, Revision: s.revision(path), Size: int64(len(text))}, nil
+	return tool.Document{ID: s.ids[path], Path: path, Text: text, Revision: s.revision(path), Size: int64(len(text))}, nil
 }
 
 func (s *space) Write(_ context.Context, path, text string, base *string) (tool.Change, error) {
@@ -71,17 +80,52 @@ func (s *space) Edit(_ context.Context, path string, edits []tool.Edit) (tool.Ch
 
 func (s *space) save(path, text string) tool.Change {
 	s.ops++
-	c := tool.Change{OperationID: fmt.Sprintf("op-%d", s.ops), Path: path, Diff: "-old\n+new\n"}
+	f := tool.FileChange{Path: path}
 	if _, exists := s.files[path]; exists {
 		before := s.revision(path)
-		c.Before = &before
-	} else {
-		c.Created = true
+		f.Before = &before
 	}
 	s.outside(path, text)
 	after := s.revision(path)
-	c.After = &after
-	return c
+	f.After = &after
+	return tool.Change{OperationID: fmt.Sprintf("op-%d", s.ops), Files: []tool.FileChange{f}, Diff: "-old\n+new\n"}
+}
+
+// Patch adds or deletes the files that its lines "+path" and "-path" name.
+func (s *space) Patch(_ context.Context, p tool.Patch) (tool.Change, error) {
+	s.patch = p
+	s.ops++
+	c := tool.Change{OperationID: fmt.Sprintf("op-%d", s.ops), Diff: "-old\n+new\n", Notes: []string{"located loosely"}}
+	for line := range strings.Lines(p.Text) {
+		line = strings.TrimSpace(line)
+		f := tool.FileChange{Path: line[1:]}
+		if line[0] == '+' {
+			s.outside(f.Path, "patched")
+			after := s.revision(f.Path)
+			f.After = &after
+		} else {
+			before := s.revision(f.Path)
+			f.Before = &before
+			delete(s.files, f.Path)
+		}
+		c.Files = append(c.Files, f)
+	}
+	return c, s.err
+}
+
+func (s *space) Undo(_ context.Context, id string) (tool.Change, error) {
+	if s.err != nil {
+		return tool.Change{}, s.err
+	}
+	return s.save("undone-"+id, "before"), nil
+}
+
+func (s *space) Operation(_ context.Context, id string) (any, error) {
+	return map[string]string{"operationId": id, "status": "committed"}, s.err
+}
+
+func (s *space) Inspect(_ context.Context, path string) (any, error) {
+	return map[string]string{"path": path}, s.err
 }
 
 type finder struct {
@@ -97,7 +141,7 @@ func (f *finder) Search(_ context.Context, _ string, limit int) ([]tool.Match, b
 }
 
 func set(s *space, f *finder) *tool.Set {
-	return tool.NewSet(tool.Services{Reader: s, Searcher: f, Editor: s})
+	return tool.NewSet(tool.Services{Reader: s, Searcher: f, Editor: s, Inspector: s})
 }
 
 // call checks the arguments as the loop does and executes.

@@ -26,7 +26,7 @@ func (*readTool) Spec() llm.ToolSpec {
 		Name: "read",
 		Description: `Read a text file of the space. Each line comes with its number and a tab, which are not part of the file. ` +
 			`Cite what you use as path:line, for example notes/primes.md:12. At most 2000 lines or 50 KiB are shown at once; ` +
-			`continue with offset. The last line names the path and the revision that was read.`,
+			`continue with offset. The last line names the path and the revision that was read. Registered contents can be named repa:document/<id>.`,
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string","description":"Path of the file, relative to the space"},` +
 			`"offset":{"type":"integer","minimum":1,"description":"First line to show, counted from 1"},` +
@@ -51,7 +51,7 @@ func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 	if from > len(lines) && from > 1 {
 		return Failure(&domainError{"invalid_input", fmt.Sprintf("Offset %d is beyond the end of %s, which has %d lines.", from, doc.Path, len(lines))}), nil
 	}
-	r.seen.put(doc.Path, doc.Revision)
+	r.seen.put(doc)
 	shown := excerpt(doc, lines, from, args.Limit)
 	members := map[string]any{
 		"path": doc.Path, "revision": doc.Revision, "lines": len(lines), "from": shown.from, "to": shown.to, "truncated": shown.cut,
@@ -70,9 +70,19 @@ func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 
 func machineLine(doc Document) string {
 	return string(details(struct {
+		ID       string `json:"id,omitempty"`
 		Path     string `json:"path"`
 		Revision string `json:"revision"`
-	}{doc.Path, doc.Revision}))
+		Encoding string `json:"encoding,omitempty"`
+	}{doc.ID, doc.Path, doc.Revision, unusual(doc.Encoding)}))
+}
+
+// unusual is an encoding that a model should hear of.
+func unusual(encoding string) string {
+	if encoding == "utf-8" {
+		return ""
+	}
+	return encoding
 }
 
 // splitLines gives the lines without their ends. A final line feed ends the last line and begins none.

@@ -2,13 +2,16 @@ package tool
 
 import (
 	"context"
+	"strings"
 	"sync"
 )
 
 // Document is a text file at one revision.
 type Document struct {
+	ID       string // of a registered content; "" for a plain file
 	Path     string // as the space names it
 	Text     string
+	Encoding string // of the file on disk; "" and "utf-8" need no mention
 	Revision string
 	Size     int64 // bytes
 }
@@ -36,30 +39,81 @@ type Edit struct {
 	New string `json:"newText"`
 }
 
+// FileChange is one file before and after a change; nil is "not there".
+type FileChange struct {
+	ID     string  `json:"id,omitempty"` // of a registered content
+	Path   string  `json:"path"`         // as the space names it
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+}
+
 // Change is the receipt of a saved change.
 type Change struct {
 	OperationID string
-	Path        string  // as the space names it
-	Before      *string // revision; nil when the file was created
-	After       *string
-	Created     bool
-	Diff        string // unified
+	Files       []FileChange
+	Diff        string   // unified
+	Notes       []string // what else to say, for example where an inexact match was found
+}
+
+// PatchBase, Registration, Composition and Member are the parts of a Patch beside its text, as package content of the space knows them.
+type (
+	// PatchBase says what a file must be before the patch: a revision, or nil for "not there".
+	PatchBase struct {
+		Path string  `json:"path"`
+		Base *string `json:"base"`
+	}
+	// Member is a part of a composition: a path or a repa: reference.
+	Member struct {
+		Path string `json:"path"`
+		Name string `json:"name"`
+	}
+	// Registration makes a file or folder a document or material with an id of its own.
+	Registration struct {
+		Path    string   `json:"path"`
+		Role    string   `json:"role"`
+		ID      string   `json:"id"`
+		Members []Member `json:"members"`
+	}
+	// Composition replaces the parts of a content; Base is its structural revision.
+	Composition struct {
+		ID      string   `json:"id"`
+		Base    string   `json:"base"`
+		Members []Member `json:"members"`
+	}
+)
+
+// Patch is a change of many files and of what is registered.
+type Patch struct {
+	Text          string         `json:"patch"`
+	Bases         []PatchBase    `json:"bases"`
+	Registrations []Registration `json:"registrations"`
+	Compositions  []Composition  `json:"compositions"`
 }
 
 // Editor changes files durably; once it returns a Change the change is saved. Write replaces or creates a whole file: base is
 // the revision that the file must have, nil when there must be none; otherwise the error's Code is revision_conflict. Edit
-// makes all replacements or none; each Old must stand exactly once in the file as it was before.
+// makes all replacements or none; each Old must stand exactly once in the file as it was before. Patch changes all its files or none. Undo takes an
+// operation back. Operation tells of one; its value encodes as JSON. An error that belongs to an operation has a method OperationID() string.
 type Editor interface {
 	Write(ctx context.Context, path, text string, base *string) (Change, error)
 	Edit(ctx context.Context, path string, edits []Edit) (Change, error)
+	Patch(ctx context.Context, p Patch) (Change, error)
+	Undo(ctx context.Context, operationID string) (Change, error)
+	Operation(ctx context.Context, operationID string) (any, error)
+}
+
+// Inspector tells what a path or reference is without reading it. The value encodes as JSON.
+type Inspector interface {
+	Inspect(ctx context.Context, path string) (any, error)
 }
 
 // Services are what the tools work on. A tool whose service is nil is left out.
 type Services struct {
-	Reader   Reader
-	Searcher Searcher
-	Editor   Editor
-	Keeper   Keeper // nil: what is cut is not kept
+	Reader    Reader
+	Searcher  Searcher
+	Editor    Editor
+	Inspector Inspector
+	Keeper    Keeper // nil: what is cut is not kept
 }
 
 // Set is the tools of one session, which share what the session has observed. It lives as long as the session is open.
@@ -78,8 +132,12 @@ func NewSet(services Services) *Set {
 	if services.Searcher != nil {
 		tools = append(tools, &searchTool{services.Searcher, services.Keeper})
 	}
+	if services.Inspector != nil {
+		tools = append(tools, &infoTool{services.Inspector})
+	}
 	if services.Editor != nil {
-		tools = append(tools, &writeTool{services.Editor, &s.seen}, &editTool{services.Editor, &s.seen})
+		tools = append(tools, &writeTool{services.Editor, &s.seen}, &editTool{services.Editor, &s.seen}, &patchTool{services.Editor, &s.seen},
+			&operationTool{services.Editor, &s.seen})
 	}
 	for _, t := range tools {
 		s.tools = append(s.tools, Bound(t, services.Keeper))
@@ -90,35 +148,61 @@ func NewSet(services Services) *Set {
 // Tools are the tools in a fixed order.
 func (s *Set) Tools() []Tool { return s.tools }
 
-// seen remembers the revision of each file as the session last saw it.
+// seen remembers the revision of each file as the session last saw it, by path and, for registered contents, by reference: an id stays when a file
+// moves.
 type seen struct {
 	mu        sync.Mutex
 	revisions map[string]string
 }
 
+// reference is how a model names a registered content, whatever its role.
+const reference = "repa:document/"
+
+// key is what a path or reference is remembered by.
+func key(path string) string {
+	if id, ok := strings.CutPrefix(path, "repa:material/"); ok {
+		return reference + id
+	}
+	return path
+}
+
+func keys(id, path string) []string {
+	if id == "" {
+		return []string{path}
+	}
+	return []string{path, reference + id}
+}
+
 func (s *seen) get(path string) *string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.revisions[path]; ok {
+	if r, ok := s.revisions[key(path)]; ok {
 		return &r
 	}
 	return nil
 }
 
-func (s *seen) put(path, revision string) {
+func (s *seen) put(d Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.revisions[path] = revision
+	for _, k := range keys(d.ID, d.Path) {
+		s.revisions[k] = d.Revision
+	}
 }
 
-// changed notes a change of the session itself. An edit of a version that the session has not seen leaves the rest of the file unseen.
+// changed notes a change of the session itself. An edit of a version that the session has not seen leaves the rest of the file unseen, and a file that
+// it deleted is unknown when it comes again.
 func (s *seen) changed(c Change, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := whole || c.Before != nil && s.revisions[c.Path] == *c.Before
-	if known && c.After != nil {
-		s.revisions[c.Path] = *c.After
-	} else {
-		delete(s.revisions, c.Path)
+	for _, f := range c.Files {
+		for _, k := range keys(f.ID, f.Path) {
+			known := whole || f.Before == nil || s.revisions[k] == *f.Before
+			if known && f.After != nil {
+				s.revisions[k] = *f.After
+			} else {
+				delete(s.revisions, k)
+			}
+		}
 	}
 }

@@ -44,10 +44,23 @@ func Text(text string) Result {
 
 // Failure is an error result with the error's message, and in its details the domain code if the error has one.
 func Failure(err error) Result {
-	r := Text(err.Error())
-	r.IsError = true
+	text, members := err.Error(), map[string]any{}
 	if code := codeOf(err); code != "" {
-		r.Details = details(map[string]string{"code": code})
+		members["code"] = code
+	}
+	var detailed interface{ Details() any }
+	if errors.As(err, &detailed) && detailed.Details() != nil {
+		members["details"] = detailed.Details()
+	}
+	var operation interface{ OperationID() string }
+	if errors.As(err, &operation) {
+		text += "\n" + operationLine(operation.OperationID())
+		members["operationId"] = operation.OperationID()
+	}
+	r := Text(text)
+	r.IsError = true
+	if len(members) > 0 {
+		r.Details = details(members)
 	}
 	return r
 }

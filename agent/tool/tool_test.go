@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,14 +122,14 @@ func TestWrite(t *testing.T) {
 		t.Fatal("overwritten without being read")
 	}
 	created := call(t, tools, "write", `{"path":"new.md","content":"first"}`)
-	if said(created) != "Created new.md. Saved as operation op-1." {
+	if said(created) != "Created new.md.\noperationId: op-1" {
 		t.Errorf("%q", said(created))
 	}
 	if want := `{"operationId":"op-1","changes":[{"path":"new.md","before":null,"after":"new.md#1"}]}`; string(created.Details) != want {
 		t.Errorf("details %s", created.Details)
 	}
 	again := call(t, tools, "write", `{"path":"./new.md","content":"second"}`)
-	if want := "Replaced new.md. Saved as operation op-2.\n-old\n+new"; said(again) != want || s.files["new.md"] != "second" {
+	if want := "Replaced new.md.\n-old\n+new\noperationId: op-2"; said(again) != want || s.files["new.md"] != "second" {
 		t.Errorf("what the session wrote counts as seen: %q", said(again))
 	}
 	call(t, tools, "read", `{"path":"old.md"}`)
@@ -149,7 +151,7 @@ func TestEdit(t *testing.T) {
 	s.files["a.md"] = "one two three"
 	tools := set(s, &finder{})
 	for _, c := range []struct{ args, text, words string }{
-		{`{"path":"a.md","edits":[{"oldText":"one","newText":"1"},{"oldText":"two","newText":"2"}]}`, "1 2 three", "Edited a.md in 2 places. Saved as operation op-1.\n-old\n+new"},
+		{`{"path":"a.md","edits":[{"oldText":"one","newText":"1"},{"oldText":"two","newText":"2"}]}`, "1 2 three", "Edited a.md in 2 places.\n-old\n+new\noperationId: op-1"},
 		{`{"path":"a.md","oldText":"three","newText":"3"}`, "1 2 3", "Edited a.md in 1 place."},
 		{`{"path":"a.md","edits":"[{\"oldText\":\"3\",\"newText\":\"4\"}]"}`, "1 2 4", "Edited"},
 		{`{"path":"a.md","edits":{"oldText":"4","newText":"5"}}`, "1 2 5", "Edited"},
@@ -194,14 +196,14 @@ func TestSet(t *testing.T) {
 			if spec.Description == "" || !json.Valid(spec.Parameters) {
 				t.Errorf("spec of %s", spec.Name)
 			}
-			if want := spec.Name == "write" || spec.Name == "edit"; tl.Sequential() != want {
+			if want := !slices.Contains([]string{"read", "search", "content_info"}, spec.Name); tl.Sequential() != want {
 				t.Errorf("%s: sequential %v", spec.Name, tl.Sequential())
 			}
 			out = append(out, spec.Name)
 		}
 		return out
 	}
-	if got := names(set(newSpace(), &finder{})); !cmp.Equal(got, []string{"read", "search", "write", "edit"}) {
+	if got := names(set(newSpace(), &finder{})); !cmp.Equal(got, []string{"read", "search", "content_info", "write", "edit", "apply_patch", "content_operation"}) {
 		t.Errorf("tools %v", got)
 	}
 	if got := names(tool.NewSet(tool.Services{Reader: newSpace()})); !cmp.Equal(got, []string{"read"}) {
@@ -218,7 +220,8 @@ func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, f := newSpace(), &finder{}
 	tools := set(s, f)
-	args := map[string]string{"read": `{"path":"a"}`, "search": `{"query":"a"}`, "write": `{"path":"a","content":""}`, "edit": `{"path":"a","edits":[]}`}
+	args := map[string]string{"read": `{"path":"a"}`, "search": `{"query":"a"}`, "write": `{"path":"a","content":""}`, "edit": `{"path":"a","edits":[]}`,
+		"content_info": `{"path":"a"}`, "apply_patch": `{"patch":""}`, "content_operation": `{"action":"undo","operationId":"o"}`}
 	s.err, f.err = fmt.Errorf("read a: %w", context.Canceled), context.Canceled
 	for _, tl := range tools.Tools() {
 		if r, err := tl.Execute(ctx, "c", json.RawMessage(args[tl.Spec().Name])); err != nil || !r.IsError {
@@ -257,5 +260,62 @@ func fails(t *testing.T, r tool.Result, code, words string) {
 	t.Helper()
 	if !r.IsError || !strings.Contains(said(r), words) || string(r.Details) != `{"code":`+quote(code)+`}` {
 		t.Errorf("got %q with %s, want %q with code %s", said(r), r.Details, words, code)
+	}
+}
+
+func TestObservationsFollowTheIdentity(t *testing.T) {
+	s := newSpace()
+	s.outside("a.md", "one")
+	s.ids["a.md"], s.ids["repa:document/d1"] = "d1", "d1"
+	set := set(s, nil)
+	if r := call(t, set, "read", `{"path":"a.md"}`); !strings.HasSuffix(said(r), `{"id":"d1","path":"a.md","revision":"a.md#1"}`) {
+		t.Errorf("read: %s", said(r))
+	}
+	s.files["repa:material/d1"], s.at["repa:material/d1"] = "one", 1
+	r := call(t, set, "write", `{"path":"repa:material/d1","content":"x"}`)
+	if code := quote(r.Details); !strings.Contains(string(r.Details), "revision_conflict") { // the base of a.md was found, and is another's here
+		t.Errorf("write by reference after a read by path: %s %s", said(r), code)
+	}
+}
+
+func TestPatch(t *testing.T) {
+	s := newSpace()
+	s.outside("gone.md", "old")
+	set := set(s, nil)
+	call(t, set, "read", `{"path":"gone.md"}`)
+	r := call(t, set, "apply_patch", `{"patch":"+new.md\n-gone.md","bases":[{"path":"gone.md","base":null}],"registrations":[{"path":"new.md","role":"document","members":[{"path":"x.md"}]}]}`)
+	if want := "Patched 2 files.\nlocated loosely\n-old\n+new\noperationId: op-1"; said(r) != want {
+		t.Errorf("said %q", said(r))
+	}
+	want := tool.Patch{Text: "+new.md\n-gone.md", Bases: []tool.PatchBase{{Path: "gone.md"}},
+		Registrations: []tool.Registration{{Path: "new.md", Role: "document", Members: []tool.Member{{Path: "x.md"}}}}}
+	if !reflect.DeepEqual(s.patch, want) {
+		t.Errorf("the editor got %+v", s.patch)
+	}
+	if r := call(t, set, "write", `{"path":"new.md","content":"again"}`); r.IsError {
+		t.Errorf("what the patch made counts as seen: %s", said(r))
+	}
+	s.outside("gone.md", "back")
+	if r := call(t, set, "write", `{"path":"gone.md","content":"x"}`); !strings.Contains(string(r.Details), "read_required") {
+		t.Errorf("a file that was deleted and came back was not seen: %s", said(r))
+	}
+}
+
+func TestOperationsAndInfo(t *testing.T) {
+	s := newSpace()
+	set := set(s, nil)
+	if r := call(t, set, "content_info", `{"path":"a.md"}`); said(r) != `{"path":"a.md"}` || string(r.Details) != said(r) {
+		t.Errorf("info %s %s", said(r), r.Details)
+	}
+	if r := call(t, set, "content_operation", `{"action":"get","operationId":"op-9"}`); said(r) != `{"operationId":"op-9","status":"committed"}` {
+		t.Errorf("get %s", said(r))
+	}
+	if r := call(t, set, "content_operation", `{"action":"undo","operationId":"op-9"}`); said(r) != "Undid operation op-9.\n-old\n+new\noperationId: op-1" {
+		t.Errorf("undo %s", said(r))
+	}
+	s.err = late{coded{"recovery_required", "half of it stays"}}
+	r := call(t, set, "content_operation", `{"action":"undo","operationId":"op-9"}`)
+	if said(r) != "half of it stays\noperationId: op-late" || !r.IsError {
+		t.Errorf("an error of a save: %q", said(r))
 	}
 }

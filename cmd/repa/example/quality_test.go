@@ -19,6 +19,7 @@ import (
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/cmd/repa/example"
 	"github.com/repa-app/repa/space"
+	"github.com/repa-app/repa/space/content"
 )
 
 // learner asks in an unpacked sample space, through the real tools and the real loop.
@@ -58,7 +59,7 @@ func newLearner(t *testing.T) *learner {
 type reader struct{ space *space.Space }
 
 func (r reader) Read(ctx context.Context, path string) (tool.Document, error) {
-	d, err := r.space.Read(ctx, path)
+	d, err := r.space.Content().ReadText(ctx, content.At(path))
 	return tool.Document(d), err
 }
 

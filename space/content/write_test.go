@@ -1,0 +1,48 @@
+package content_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/repa-app/repa/space/content"
+)
+
+func TestWriteIsDoneOnce(t *testing.T) {
+	d := newDesk(t)
+	ctx := t.Context()
+	w := content.Write{ID: "op-1", Target: content.At("notes/a.md"), Text: "one\n", Base: content.Base{Absent: true}}
+	first, err := d.Write(ctx, learner, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := revision("one\n")
+	if want := []content.Change{{Path: "notes"}, {Path: "notes/a.md", After: &after}}; !cmp.Equal(first.Changes, want) {
+		t.Errorf("changes %s", cmp.Diff(want, first.Changes))
+	}
+	if d.on(t, "notes/a.md") != "one\n" {
+		t.Errorf("the file has %q", d.on(t, "notes/a.md"))
+	}
+	d.outside(t, "notes/a.md", "two\n")
+	again, err := d.Write(ctx, learner, w)
+	if !again.Repeated {
+		t.Error("a repetition does not say so")
+	}
+	again.Repeated = false
+	if err != nil || !cmp.Equal(first, again) {
+		t.Errorf("repeated: %v %s", err, cmp.Diff(first, again))
+	}
+	if d.on(t, "notes/a.md") != "two\n" {
+		t.Error("a repetition was executed")
+	}
+	w.Text = "other\n"
+	_, err = d.Write(ctx, learner, w)
+	wantCode(t, err, "operation_id_conflict")
+	for id, base := range map[string]content.Base{"op-stale": {Revision: after}, "op-absent": {Absent: true}} {
+		_, err := d.Write(ctx, learner, content.Write{ID: id, Target: content.At("notes/a.md"), Text: "x", Base: base})
+		wantCode(t, err, "revision_conflict")
+		if _, _, err := d.Operation(id); code(err) != "not_found" {
+			t.Errorf("a refused save left a record: %v", err)
+		}
+	}
+}
