@@ -62,23 +62,27 @@ func (p *plan) undo(o *operation) error {
 		return err
 	}
 	var conflicts []string
-	taken := map[string]bool{} // sources of moves that are put back already
-	for _, f := range slices.Backward(r.Files) {
-		if taken[f.Path] {
-			continue
-		}
-		var err error
-		if f.From == "" {
-			err = p.undoFile(f)
-		} else if err = p.undoMove(f); err == nil {
-			taken[f.From] = true
-		}
-		if codeOf(err) == codeConflict {
-			conflicts = append(conflicts, f.Path)
-			continue
-		}
-		if err != nil {
+	took := map[string]bool{} // both ends of the moves that are put back
+	try := func(name string, err error) error {
+		if codeOf(err) != codeConflict {
 			return err
+		}
+		conflicts = append(conflicts, name)
+		return nil
+	}
+	for _, f := range r.Files {
+		if f.From != "" {
+			took[f.From], took[f.Path] = true, true
+			if err := try(f.Path, p.undoMove(f)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range slices.Backward(r.Files) {
+		if !took[f.Path] {
+			if err := try(f.Path, p.undoFile(f)); err != nil {
+				return err
+			}
 		}
 	}
 	if len(conflicts) > 0 {
