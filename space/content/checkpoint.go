@@ -110,7 +110,7 @@ func (w *writer) texts(list []string) {
 }
 
 // operation appends: id, hash (32 bytes as text), method, status, time, actor, session, run, request, segment, offset, undoes, undoneBy, code, error,
-// conflicts, items, number of files, each path and two images.
+// conflicts, items, number of files, each path, path it came from and two images.
 func (w *writer) operation(o *operation) {
 	hash, err := hex.DecodeString(o.hash)
 	if err != nil {
@@ -135,6 +135,7 @@ func (w *writer) operation(o *operation) {
 	w.number(uint64(len(o.files)))
 	for _, f := range o.files {
 		w.text(f.Path)
+		w.text(f.Was)
 		w.image(f.Before)
 		w.image(f.After)
 	}
@@ -210,7 +211,8 @@ func (r *reader) operation() *operation {
 	o.at.Segment, o.at.Offset = r.number(), int64(r.number())
 	o.undoes, o.undoneBy, o.code, o.err, o.conflicts, o.items = r.texts(), r.text(), r.text(), r.text(), r.texts(), r.texts()
 	for range r.count() {
-		f := FileChange{Path: r.text(), Before: r.image()}
+		f := FileChange{Path: r.text(), Was: r.text()}
+		f.Before = r.image()
 		f.After = r.image()
 		o.files = append(o.files, f)
 	}

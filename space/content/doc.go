@@ -18,7 +18,7 @@
 //
 // The payload of each is a JSON object, read leniently (unknown members are ignored). All have version 1.
 //
-//	type 32, prepared:    {"id", "hash", "method", "time", "by", "files": [{"path", "before", "after", "temp"?, "from"?}],
+//	type 32, prepared:    {"id", "hash", "method", "time", "by", "files": [{"path", "before", "after", "temp"?, "was"?, "from"?}],
 //	                       "items": [{"before"?, "after"}], "result", "undoes"?}
 //	type 33, confirmed:   {"id"}
 //	type 34, rolled back: {"id", "code", "error"}

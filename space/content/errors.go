@@ -36,6 +36,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // Codes of errors.
 const (
 	codeInput       = "invalid_input"
+	codeCursor      = "invalid_cursor"
 	codeNotFound    = "not_found"
 	codePermission  = "permission_required"
 	codeConflict    = "revision_conflict"

@@ -68,8 +68,8 @@ type Filter struct {
 
 const defaultPage = 100
 
-// Operations lists operations, newest first, and says where the next page begins ("": this was the last). Errors (codes): invalid_input for a cursor
-// of another list.
+// Operations lists operations, newest first, and says where the next page begins ("": this was the last). Errors (codes): invalid_cursor for one
+// of no list.
 func (e *Engine) Operations(f Filter) (out []Operation, cursor string, err error) {
 	upTo, err := parseCursor(f.Cursor)
 	if err != nil {
@@ -109,7 +109,7 @@ func parseCursor(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, fail(codeInput, "cursor %q belongs to no list; begin again without one", text)
+		return 0, fail(codeCursor, "cursor %q belongs to no list; begin again without one", text)
 	}
 	return n, nil
 }
@@ -135,7 +135,7 @@ type History struct {
 }
 
 // History lists the revisions of a target. Limit 0 is 100. Errors (codes): not_found when there is neither a file nor any history,
-// permission_required, invalid_input.
+// permission_required, invalid_cursor.
 func (e *Engine) History(ctx context.Context, t Target, limit int, cursor string) (History, error) {
 	upTo, err := parseCursor(cursor)
 	if err != nil {
@@ -207,11 +207,10 @@ func (e *Engine) trail(name string) (out []step) {
 				continue
 			}
 			s := step{o: o, file: change(o, here)}
-			from := movedFrom(o, s.file)
-			s.moved = from != ""
+			s.moved = s.file.Was != ""
 			out = append(out, s)
 			if s.moved {
-				name, upTo = from, o.seq
+				name, upTo = s.file.Was, o.seq
 				break
 			}
 		}
@@ -226,19 +225,6 @@ func change(o *operation, name string) FileChange {
 		}
 	}
 	return FileChange{Path: name}
-}
-
-// movedFrom is the path from which an operation moved a file, "" when it did not.
-func movedFrom(o *operation, f FileChange) string {
-	if f.Before.Kind != kindAbsent || f.After.Body == nil {
-		return ""
-	}
-	for _, other := range o.files {
-		if other.After.Kind == kindAbsent && other.Before.Body != nil && *other.Before.Body == *f.After.Body {
-			return other.Path
-		}
-	}
-	return ""
 }
 
 // Revision opens a revision of a file; the caller closes it. Errors (codes): invalid_input, revision_unavailable.

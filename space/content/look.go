@@ -13,6 +13,7 @@ import (
 // look is what was seen at a resolved path.
 type look struct {
 	path  string
+	was   string // the path from which the file seems to have come
 	image Image
 	info  fs.FileInfo // nil: nothing is there
 	data  []byte      // of a file that was read whole

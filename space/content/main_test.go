@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,17 +33,18 @@ type desk struct {
 	store   *cas.Store
 	journal *recordlog.Log
 	closers []io.Closer
+	disk    vfs.FS
+	dir     string
 }
 
-// ids are minted in order: the same steps make the same ids.
-var minted = func() func() string {
-	n := 0
-	return func() string { n++; return fmt.Sprintf("id-%d", n) }
-}
+// serial numbers the ids of all spaces.
+var serial atomic.Int64
+
+func minted() string { return fmt.Sprintf("id-%d", serial.Add(1)) }
 
 // openOn opens the space in the folder "space" of a disk.
 func openOn(ctx context.Context, disk vfs.FS, dir string) (d *desk, err error) {
-	d = &desk{}
+	d = &desk{disk: disk, dir: dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
@@ -76,7 +78,7 @@ func openOn(ctx context.Context, disk vfs.FS, dir string) (d *desk, err error) {
 		return d, err
 	}
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
-	d.Engine = content.New(content.Options{SpaceID: "space-1", Path: dir, Root: d.root, Own: own, Store: d.store, NewID: minted(),
+	d.Engine = content.New(content.Options{SpaceID: "space-1", Path: dir, Root: d.root, Own: own, Store: d.store, NewID: minted,
 		Now: func() time.Time { now = now.Add(time.Second); return now }})
 	if d.journal, _, err = recordlog.Open(ctx, journal, recordlog.Options{}, d.Engine.Replay); err != nil {
 		return d, err
@@ -113,6 +115,19 @@ func openDesk(t testing.TB, disk vfs.FS, dir string) *desk {
 		}
 	})
 	return d
+}
+
+// reopen closes the space and opens it again.
+func (d *desk) reopen(t testing.TB) {
+	t.Helper()
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openOn(t.Context(), d.disk, d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	*d = *again
 }
 
 // newDesk is a new space in a temporary folder.

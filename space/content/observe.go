@@ -71,7 +71,7 @@ func (e *Engine) observed(ctx context.Context, looks ...*look) error {
 		if ok && known.Equal(l.image) {
 			continue
 		}
-		r.Files = append(r.Files, FileChange{Path: l.path, Before: known, After: l.image})
+		r.Files = append(r.Files, FileChange{Path: l.path, Before: known, After: l.image, Was: l.was})
 		switch {
 		case l.image.Body == nil:
 		case l.data != nil:
@@ -182,21 +182,15 @@ func (e *Engine) Observe(ctx context.Context, limit int64, paths ...string) (Obs
 		looks = append(looks, l)
 		out.Changed = append(out.Changed, l.path)
 	}
-	missing := e.missingItems(looks)
+	gone := e.recognise(looks)
 	if err := e.observed(ctx, looks...); err != nil {
 		return out, err
 	}
-	for _, m := range missing {
-		var found []*look
-		for _, l := range looks {
-			if l.image.Body != nil && *l.image.Body == m.body && e.itemAt(catalog.Here(l.path)) == nil {
-				found = append(found, l)
-			}
-		}
-		if len(found) != 1 {
+	for _, g := range gone {
+		if g.item == nil || g.to == nil {
 			continue
 		}
-		r, err := e.follow(ctx, m.item, found[0].path)
+		r, err := e.follow(ctx, g.item, g.to.path)
 		if err != nil {
 			return out, err
 		}
@@ -227,33 +221,49 @@ func (e *Engine) observable(ctx context.Context, name string, limit int64) (*loo
 			return nil, err
 		}
 	}
+	if known.Body == nil && l.data != nil {
+		if _, err := text.Decode(l.data, ""); err != nil { // nobody asked for its bytes, now or before
+			l.image.Body, l.data = nil, nil
+		}
+	}
 	if ok && known.Equal(l.image) && (l.image.Body != nil || known.Size == l.image.Size) {
 		l.close()
 		return nil, nil
 	}
-	if !ok && l.data != nil {
-		if _, err := text.Decode(l.data, ""); err != nil { // nobody asked for its bytes
-			l.image.Body, l.data = nil, nil
-		}
-	}
 	return l, nil
 }
 
-type missingItem struct {
-	item *catalog.Item
-	body cas.ID
+// gone is a file that is not where it was.
+type gone struct {
+	item *catalog.Item // nil for a plain file
+	body cas.ID        // that it last had
+	to   *look         // the only file that has these bytes now and belongs to nobody; nil: none, or several
 }
 
-// missingItems are the items among looks whose file is gone, with the bytes it last had.
-func (e *Engine) missingItems(looks []*look) (out []missingItem) {
+// recognise finds files that were renamed: one is gone, and exactly one of the others has the bytes that it last had.
+func (e *Engine) recognise(looks []*look) (out []gone) {
 	for _, l := range looks {
 		if l.image.Kind != kindAbsent {
 			continue
 		}
-		i := e.itemAt(catalog.Here(l.path))
-		if known, ok := e.lastKnown(l.path); i != nil && ok && known.Body != nil {
-			out = append(out, missingItem{i, *known.Body})
+		known, ok := e.lastKnown(l.path)
+		if !ok || known.Body == nil {
+			continue
 		}
+		g := gone{item: e.itemAt(catalog.Here(l.path)), body: *known.Body}
+		n := 0
+		for _, other := range looks {
+			if other.image.Body != nil && *other.image.Body == g.body && e.itemAt(catalog.Here(other.path)) == nil {
+				g.to = other
+				n++
+			}
+		}
+		if n != 1 {
+			g.to = nil
+		} else if g.to.was == "" {
+			g.to.was = l.path
+		}
+		out = append(out, g)
 	}
 	return out
 }

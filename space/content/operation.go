@@ -86,7 +86,8 @@ type FileChange struct {
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
 	Temp   string `json:"temp,omitempty"` // name of the file that becomes After, in .repa/tmp
-	From   string `json:"from,omitempty"` // path of a file of the same operation that is renamed to this one
+	Was    string `json:"was,omitempty"`  // path of the file of the same operation that came here, perhaps changed on the way
+	From   string `json:"from,omitempty"` // Was, when the file itself is renamed
 }
 
 // Change is what a result says of one path: revisions, nil for "no file".

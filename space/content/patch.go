@@ -199,6 +199,7 @@ func (p *plan) moveTo(l located, before *look, to string, image Image, data []by
 	if err := p.set(at.Path, image, data); err != nil {
 		return err
 	}
+	p.files[at.Path].was = l.at.Path
 	p.files[l.at.Path] = &fileStep{before: before, after: absent}
 	if l.item != nil {
 		next := *p.item(l.item.ID)

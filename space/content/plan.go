@@ -34,7 +34,8 @@ type fileStep struct {
 	before *look
 	after  Image
 	data   []byte // of the new file, when it is not in the store
-	from   string // it is renamed from there
+	was    string // the path from which the file came
+	rename bool   // the file itself is renamed, unchanged
 }
 
 func (e *Engine) newPlan(ctx context.Context) *plan {
@@ -162,7 +163,11 @@ func (p *plan) steps() (out []FileChange) {
 		if s.before.image.Equal(s.after) {
 			continue
 		}
-		out = append(out, FileChange{Path: name, Before: s.before.image, After: s.after, From: s.from})
+		f := FileChange{Path: name, Before: s.before.image, After: s.after, Was: s.was}
+		if s.rename {
+			f.From = s.was
+		}
+		out = append(out, f)
 	}
 	rank := func(f FileChange) int {
 		switch f.After.Kind {

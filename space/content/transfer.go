@@ -243,7 +243,7 @@ func (x *transfer) move() error {
 		if err := x.set(to, l.image, l.data); err != nil {
 			return err
 		}
-		x.files[to].from = l.path
+		x.files[to].was, x.files[to].rename = l.path, true
 		x.files[l.path] = &fileStep{before: l, after: absent}
 	}
 	for _, i := range x.items {

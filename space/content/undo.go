@@ -71,9 +71,9 @@ func (p *plan) undo(o *operation) error {
 		return nil
 	}
 	for _, f := range r.Files {
-		if f.From != "" {
-			took[f.From], took[f.Path] = true, true
-			if err := try(f.Path, p.undoMove(f)); err != nil {
+		if f.Was != "" {
+			took[f.Was], took[f.Path] = true, true
+			if err := try(f.Path, p.undoMove(f, beforeOf(r.Files, f.Was))); err != nil {
 				return err
 			}
 		}
@@ -148,38 +148,43 @@ func (p *plan) undoFile(f FileChange) error {
 	case f.Before.Kind != kindFile || f.After.Kind != kindFile || now.Kind != kindFile || data == nil:
 		return conflict(f.Path, revisionText(f.After), revisionText(now), "it was changed since")
 	}
-	return p.undoText(f, now, data)
+	return p.undoText(f.Path, f.Before, f.After, now, data)
 }
 
-// undoText takes a change out of a text that was changed again since.
-func (p *plan) undoText(f FileChange, now Image, data []byte) error {
-	before, err := p.body(f.Before)
+// undoText plans a text without a change of it, at a path.
+func (p *plan) undoText(name string, before, after, now Image, data []byte) error {
+	next, err := p.reverted(name, before, after, now, data)
 	if err != nil {
 		return err
 	}
-	after, err := p.body(f.After)
+	return p.set(name, file(cas.Sum(next), int64(len(next)), now.Mode), next)
+}
+
+// reverted takes a change out of a text that was changed again since.
+func (p *plan) reverted(name string, before, after, now Image, data []byte) ([]byte, error) {
+	old, err := p.body(before)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	was, err1 := text.Decode(before, "")
-	did, err2 := text.Decode(after, "")
+	changed, err := p.body(after)
+	if err != nil {
+		return nil, err
+	}
+	was, err1 := text.Decode(old, "")
+	did, err2 := text.Decode(changed, "")
 	is, err3 := text.Decode(data, "")
 	if err1 != nil || err2 != nil || err3 != nil {
-		return conflict(f.Path, revisionText(f.After), revisionText(now), "it was changed since, and it is no text")
+		return nil, conflict(name, revisionText(after), revisionText(now), "it was changed since, and it is no text")
 	}
 	next, err := text.Revert(was.String(), did.String(), is.String())
 	if err != nil {
-		return about(f.Path, err)
+		return nil, about(name, err)
 	}
-	bytes, err := encodeText(located{at: catalog.Here(f.Path)}, is, next)
-	if err != nil {
-		return err
-	}
-	return p.set(f.Path, file(cas.Sum(bytes), int64(len(bytes)), now.Mode), bytes)
+	return encodeText(located{at: catalog.Here(name)}, is, next)
 }
 
-// undoMove plans that a file is where it was, with what was written into it since.
-func (p *plan) undoMove(f FileChange) error {
+// undoMove plans that a file is where it was and as it was, with what was written into it since.
+func (p *plan) undoMove(f FileChange, before Image) error {
 	now, data, err := p.current(f.Path)
 	if err != nil {
 		return err
@@ -187,17 +192,41 @@ func (p *plan) undoMove(f FileChange) error {
 	if now.Kind != kindFile {
 		return conflict(f.Path, revisionText(f.After), revisionText(now), "it is gone")
 	}
-	there, _, err := p.current(f.From)
+	there, _, err := p.current(f.Was)
 	if err != nil {
 		return err
 	}
 	if there.Kind != kindAbsent {
-		return conflict(f.From, "", revisionText(there), "something else is there now")
+		return conflict(f.Was, "", revisionText(there), "something else is there now")
 	}
-	if err := p.set(f.From, now, data); err != nil {
+	switch {
+	case now.Equal(f.After):
+		err = p.setImage(f.Was, before)
+	case before.Equal(f.After):
+		err = p.set(f.Was, now, data)
+	case data == nil:
+		err = conflict(f.Path, revisionText(f.After), revisionText(now), "it was changed since")
+	default:
+		var next []byte
+		if next, err = p.reverted(f.Path, before, f.After, now, data); err == nil {
+			err = p.set(f.Was, file(cas.Sum(next), int64(len(next)), now.Mode), next)
+		}
+	}
+	if err != nil {
 		return err
 	}
+	p.files[f.Was].was = f.Path
 	return p.setImage(f.Path, f.Before)
+}
+
+// beforeOf is what a path had before an operation.
+func beforeOf(files []FileChange, name string) Image {
+	for _, f := range files {
+		if f.Path == name {
+			return f.Before
+		}
+	}
+	return absent
 }
 
 // setImage plans an earlier state of a path; its bytes are in the store.
