@@ -44,6 +44,11 @@ func minted() string { return fmt.Sprintf("id-%d", serial.Add(1)) }
 
 // openOn opens the space in the folder "space" of a disk.
 func openOn(ctx context.Context, disk vfs.FS, dir string) (d *desk, err error) {
+	return openFrom(ctx, disk, dir, nil, recordlog.Position{})
+}
+
+// openFrom is openOn with a checkpoint, if there is one.
+func openFrom(ctx context.Context, disk vfs.FS, dir string, checkpoint []byte, at recordlog.Position) (d *desk, err error) {
 	d = &desk{disk: disk, dir: dir}
 	defer func() {
 		if err != nil {
@@ -80,7 +85,12 @@ func openOn(ctx context.Context, disk vfs.FS, dir string) (d *desk, err error) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	d.Engine = content.New(content.Options{SpaceID: "space-1", Path: dir, Root: d.root, Own: own, Store: d.store, NewID: minted,
 		Now: func() time.Time { now = now.Add(time.Second); return now }})
-	if d.journal, _, err = recordlog.Open(ctx, journal, recordlog.Options{}, d.Engine.Replay); err != nil {
+	if checkpoint != nil {
+		if err := d.Engine.RestoreCheckpoint(checkpoint); err != nil {
+			return d, err
+		}
+	}
+	if d.journal, _, err = recordlog.Open(ctx, journal, recordlog.Options{From: at}, d.Engine.Replay); err != nil {
 		return d, err
 	}
 	return d, d.Engine.Start(ctx, d.journal)
