@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/rpc"
 	"github.com/repa-app/repa/protocol/server"
+	"github.com/repa-app/repa/space/content"
+	"github.com/repa-app/repa/space/grant"
 	"github.com/repa-app/repa/space/watch"
 )
 
@@ -41,6 +44,8 @@ type Options struct {
 	Store cas.Options
 	// SpaceIdle is after how long without a message a space may tidy up. 0: 10 s, so that it happens before IdleExit.
 	SpaceIdle time.Duration
+	// Config is the application's folder of settings, with the grants of reading outside of spaces; "": nothing outside is read.
+	Config string
 	// Default is the model of a submission that names none; the zero value is the built-in one.
 	Default connection.Bound
 }
@@ -66,6 +71,8 @@ type Backend struct {
 	log    *slog.Logger
 
 	watcher *watch.Watcher
+	grants  content.Grants // nil: nothing outside is read
+	holding sync.Mutex     // one hold is made at a time, so that a repeated id finds the first
 
 	lifecycle   atomic.Value // protocol.Lifecycle, written by the coordinator
 	active      activity
@@ -96,6 +103,9 @@ func New(opts Options) (*Backend, error) {
 	b := &Backend{opts: opts, log: opts.Log, system: engine.NewSystem(opts.Log), quit: make(chan struct{})}
 	b.id = string(b.newID())
 	b.feed = feed.New(b.id, opts.Log)
+	if opts.Config != "" {
+		b.grants = grant.New(opts.Config)
+	}
 	b.watcher = watch.New(watch.Options{Log: opts.Log})
 	b.lifecycle.Store(protocol.LifecycleRunning)
 	c := &coordinator{backend: b, spaces: map[protocol.ID]*openSpace{}, paths: map[string]*opening{}, hosts: map[protocol.ID]*connectedHost{}}

@@ -45,6 +45,13 @@ func contentChange(ctx context.Context, method string, params any) (change, prot
 			return func(e *content.Engine) (content.Result, error) { return e.Copy(ctx, learner, t) }, id
 		}
 		return func(e *content.Engine) (content.Result, error) { return e.Move(ctx, learner, t) }, id
+	case protocol.MaterialCollectParams:
+		id, target := wire.DomainTarget(p.Target)
+		c := content.Collect{ID: string(p.OperationID), Target: target, Destination: p.Destination.Path, Base: string(p.Base)}
+		if p.Destination.Kind != catalog.Relative {
+			return refuse(protocol.Errorf(protocol.CodePermissionRequired, "%s is outside of this space; choose a place in it", p.Destination.Path)), id
+		}
+		return func(e *content.Engine) (content.Result, error) { return e.Collect(ctx, learner, c) }, id
 	case protocol.ContentAssociateParams:
 		a := content.Associate{ID: string(p.OperationID), Location: wire.DomainLocation(p.Location), Role: catalog.Role(p.Role), Item: string(p.ID), Origin: wire.DomainOrigin(p.Origin)}
 		return func(e *content.Engine) (content.Result, error) { return e.Associate(ctx, learner, a) }, p.SpaceID

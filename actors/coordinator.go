@@ -279,7 +279,7 @@ func (c *coordinator) connected(ctx *engine.Context[coordinatorMessage], m hostC
 	}
 	h := c.hosts[m.conn.host]
 	if h == nil {
-		ref, err := engine.Spawn[hostMessage](ctx, engine.Options{Name: "host " + string(m.conn.host)}, newHost(c.backend, m.conn.host))
+		ref, err := engine.Spawn[hostMessage](ctx, engine.Options{Name: "host " + string(m.conn.host), Workers: 1}, newHost(c.backend, m.conn.host))
 		if err != nil {
 			m.conn.peer.Close(closeStopped, "backend stopped")
 			return

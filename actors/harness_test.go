@@ -243,7 +243,7 @@ func TestFrames(t *testing.T) {
 	for _, name := range []string{"01-handshake", "02-handshake-bad-token", "03-handshake-bad-version", "04-before-initialize", "05-host-key",
 		"06-invalid-requests", "08-unknown-method-and-notification", "09-bad-params", "12-submit-start", "13-submit-duplicate",
 		"15-submit-refused", "16-steer-accepted", "24-subscription-snapshot", "25-subscription-resume", "31-content-write-read",
-		"32-content-write-conflict", "34-content-edit", "35-content-patch-base-conflict", "39-run-submit-shorthand", "40-detach-and-shutdown"} {
+		"32-content-write-conflict", "34-content-edit", "35-content-patch-base-conflict", "36-upload-hold-release", "39-run-submit-shorthand", "40-detach-and-shutdown"} {
 		t.Run(name, func(t *testing.T) {
 			frames.Play(t, filepath.Join("testdata", "frames", name+".json"), filepath.Join("testdata", "methods.json"),
 				func(t testing.TB, _ frames.Server) frames.Harness { return frameHarness{start(t, nil)} })

@@ -8,6 +8,7 @@ import (
 	"github.com/repa-app/repa/agent/connection"
 	"github.com/repa-app/repa/protocol"
 	"github.com/repa-app/repa/protocol/server"
+	"github.com/repa-app/repa/space"
 )
 
 // hostMessage is what a host receives.
@@ -34,6 +35,15 @@ type (
 		engine.Reply[connection.Lent]
 		id protocol.ID
 	}
+	// holdTaken: the host has a hold from now on. heartbeat: it is still there. holdsRenewed: its holds last again.
+	holdTaken struct {
+		space *space.Space
+		id    protocol.ID
+	}
+	heartbeat    struct{}
+	holdsRenewed struct{}
+	// holdsReleased: a host that leaves holds nothing any more.
+	holdsReleased struct{}
 	// listConnections asks for all of them.
 	listConnections struct {
 		engine.Reply[[]connection.Lent]
@@ -48,6 +58,10 @@ func (graceOver) forHost()       {}
 func (lendConnection) forHost()  {}
 func (findConnection) forHost()  {}
 func (listConnections) forHost() {}
+func (holdTaken) forHost()       {}
+func (heartbeat) forHost()       {}
+func (holdsRenewed) forHost()    {}
+func (holdsReleased) forHost()   {}
 
 const (
 	closeDetached = 1000
@@ -65,16 +79,20 @@ type host struct {
 	opened     int // sockets so far
 	generation int // of the grace timer
 	grace      *time.Timer
+	holds      map[holdTaken]bool
+	beat       *time.Timer // runs while there are holds
 }
 
 func newHost(b *Backend, id protocol.ID) *host {
-	return &host{backend: b, id: id, sockets: map[*conn]bool{}}
+	return &host{backend: b, id: id, sockets: map[*conn]bool{}, holds: map[holdTaken]bool{}}
 }
 
 // Stopped implements engine.Stopped.
 func (h *host) Stopped() {
-	if h.grace != nil {
-		h.grace.Stop()
+	for _, t := range []*time.Timer{h.grace, h.beat} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 
@@ -96,7 +114,7 @@ func (h *host) Receive(ctx *engine.Context[hostMessage], m hostMessage) {
 			c.detached.Store(true)
 			c.peer.Close(closeDetached, "detached")
 		}
-		ctx.Stop()
+		h.releaseAll(ctx)
 	case leaveHost:
 		ctx.Stop()
 	case graceOver:
@@ -113,6 +131,16 @@ func (h *host) Receive(ctx *engine.Context[hostMessage], m hostMessage) {
 			}
 		}
 		m.Fail(connection.NotFound(string(m.id)))
+	case holdTaken:
+		h.holds[m] = true
+		h.armBeat(ctx)
+	case heartbeat:
+		h.renewAll(ctx)
+	case holdsRenewed:
+		h.beat = nil
+		h.armBeat(ctx)
+	case holdsReleased:
+		ctx.Stop()
 	case listConnections:
 		m.Send(append([]connection.Lent{connection.Offline()}, h.lent...))
 	}
@@ -159,4 +187,48 @@ func askHost[R any](ctx context.Context, b *Backend, id protocol.ID, build func(
 		return none, err
 	}
 	return engine.Ask(ctx, ref, build)
+}
+
+// armBeat lets the holds be renewed in a while.
+func (h *host) armBeat(ctx *engine.Context[hostMessage]) {
+	if h.beat == nil && len(h.holds) > 0 {
+		self := ctx.Self()
+		h.beat = time.AfterFunc(holdBeat, func() { _ = self.Post(heartbeat{}) }) // a host that ended has left
+	}
+}
+
+// renewAll lets the holds of a host with sockets last on, those that have run half of their time; without sockets they run out.
+func (h *host) renewAll(ctx *engine.Context[hostMessage]) {
+	var due []holdTaken
+	for hold := range h.holds {
+		remains, lasts := hold.space.Store().Remains(holdLease(hold.id))
+		switch {
+		case !lasts:
+			delete(h.holds, hold)
+		case remains < holdLife/2 && len(h.sockets) > 0:
+			due = append(due, hold)
+		}
+	}
+	ctx.Go(func(work context.Context) hostMessage {
+		for _, hold := range due {
+			if err := hold.space.Store().Renew(work, holdLease(hold.id), holdLife); err != nil && work.Err() == nil {
+				h.backend.log.Debug("a hold is not renewed", "hold", hold.id, "error", err)
+			}
+		}
+		return holdsRenewed{}
+	}, func(*engine.PanicError) hostMessage { return holdsRenewed{} })
+}
+
+// releaseAll ends the holds of a host that leaves, then its actor.
+func (h *host) releaseAll(ctx *engine.Context[hostMessage]) {
+	holds := h.holds
+	h.holds = map[holdTaken]bool{}
+	ctx.Go(func(work context.Context) hostMessage {
+		for hold := range holds {
+			if err := h.backend.endHold(work, hold.space, hold.id); err != nil && work.Err() == nil {
+				h.backend.log.Warn("a hold of a front end that left is not ended; it runs out by itself", "hold", hold.id, "error", err)
+			}
+		}
+		return holdsReleased{}
+	}, func(*engine.PanicError) hostMessage { return holdsReleased{} })
 }

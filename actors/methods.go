@@ -18,6 +18,9 @@ func (b *Backend) answer(ctx context.Context, host protocol.ID, call *server.Cal
 	if result, ok, err := b.answerContent(ctx, call.Method, call.Params); ok {
 		return result, err
 	}
+	if result, ok, err := b.answerHold(ctx, host, call.Method, call.Params); ok {
+		return result, err
+	}
 	switch p := call.Params.(type) {
 	case protocol.SpaceOpenParams:
 		return engine.Ask(ctx, b.coordinator, func(r engine.Reply[protocol.Space]) coordinatorMessage { return openSpaceRequest{r, p.Path} })

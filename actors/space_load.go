@@ -35,7 +35,7 @@ type loadedSpace struct {
 func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, error) {
 	owner := space.Owner{PID: b.opts.PID, ConnectionFile: b.opts.ConnectionFile}
 	s, err := space.Open(ctx, path, space.Options{NewID: func() string { return string(b.newID()) }, Owner: owner, Store: b.opts.Store,
-		Now: b.opts.Clock.Now, Log: b.log})
+		Now: b.opts.Clock.Now, Log: b.log, Grants: b.grants})
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,9 @@ func loadSpace(ctx context.Context, b *Backend, path string) (*loadedSpace, erro
 		return nil, errors.Join(err, l.closeAll())
 	}
 	reconcileRequests(ctx, l.space.Store(), l.state, b.log.With("space", l.space.ID()))
+	if err := dropEndedHolds(ctx, s.Store()); err != nil {
+		b.log.Warn("what ended holds kept is not given free; the next open does it", "space", s.ID(), "error", err)
+	}
 	l.checkpoint(b.log)
 	l.outside = followOutside(b, s)
 	return l, nil

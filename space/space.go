@@ -37,6 +37,8 @@ type Options struct {
 	Store cas.Options   // of the space's store; its disk is the space's own, whatever FS says
 	Now   func() time.Time
 	Log   *slog.Logger // nil: nothing is logged
+	// Grants says which files outside may be read; nil: none.
+	Grants content.Grants
 }
 
 // Owner says who has a space open. It is information for people; the lock alone decides.
@@ -106,7 +108,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Space, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	s.content = content.New(content.Options{SpaceID: s.id, Path: path, Root: root, Own: s.own, Store: s.store, NewID: opts.NewID, Now: opts.Now, Log: opts.Log})
+	s.content = content.New(content.Options{SpaceID: s.id, Path: path, Root: root, Own: s.own, Store: s.store, NewID: opts.NewID, Now: opts.Now, Log: opts.Log,
+		Grants: opts.Grants})
 	return s, nil
 }
 

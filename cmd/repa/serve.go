@@ -51,7 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	backend, err := actors.New(actors.Options{Log: log, Random: rand.Reader, ConnectionFile: file, PID: os.Getpid(), ExitWhenDetached: c.ExitWhenDetached})
+	backend, err := actors.New(actors.Options{Log: log, Random: rand.Reader, ConnectionFile: file, PID: os.Getpid(), ExitWhenDetached: c.ExitWhenDetached, Config: f.config})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	NewID   func() string
 	Now     func() time.Time
 	Log     *slog.Logger
+	Grants  Grants // nil: nothing outside is read
 }
 
 // Engine works on the contents of one space.
@@ -43,6 +44,7 @@ type Engine struct {
 	newID   func() string
 	now     func() time.Time
 	log     *slog.Logger
+	grants  Grants
 	journal *recordlog.Log
 
 	titles titles
@@ -66,7 +68,7 @@ func New(o Options) *Engine {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Engine{
-		spaceID: o.SpaceID, path: o.Path, root: o.Root, own: o.Own, store: o.Store, newID: o.NewID, now: o.Now, log: o.Log,
+		spaceID: o.SpaceID, path: o.Path, root: o.Root, own: o.Own, store: o.Store, newID: o.NewID, now: o.Now, log: o.Log, grants: o.Grants,
 		catalog: catalog.New(), operations: map[string]*operation{}, byPath: map[string][]*operation{}, byItem: map[string][]*operation{},
 		unsettled: map[string]*operation{}, pruned: map[string]string{},
 	}

@@ -203,11 +203,7 @@ func (e *Engine) about(ctx context.Context, t Target, read bool) (Info, error) {
 		if l.item == nil {
 			return Info{}, fail(codePermission, "%s is outside of this space and was not registered; add it as a material first", l)
 		}
-		out := describe(l.item, l.at, absent, false)
-		if out.Status == Missing {
-			out.Status = PermissionRequired
-		}
-		return out, nil
+		return e.aboutExternal(ctx, l, read)
 	}
 	if l.item != nil && l.item.State != catalog.Active {
 		return describe(l.item, l.at, absent, e.blocked(l.item, "")), nil
@@ -226,6 +222,33 @@ func (e *Engine) about(ctx context.Context, t Target, read bool) (Info, error) {
 		return Info{}, fail(codeNotFound, "%s does not exist", l)
 	}
 	return describe(l.item, l.at, seen.image, e.blocked(l.item, l.at.Path)), nil
+}
+
+// aboutExternal describes a registered content outside of the space.
+func (e *Engine) aboutExternal(ctx context.Context, l located, read bool) (Info, error) {
+	if l.item.State != catalog.Active {
+		return describe(l.item, l.at, absent, false), nil
+	}
+	limit := int64(-1) // not read
+	if read {
+		limit = maxDocument
+	}
+	seen, err := e.lookExternal(ctx, l.at.Path, limit)
+	if codeOf(err) == codePermission {
+		out := describe(l.item, l.at, absent, false)
+		out.Status = PermissionRequired
+		return out, nil
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	defer seen.close()
+	if seen.data != nil {
+		if _, err := e.store.Put(ctx, seen.data); err != nil {
+			return Info{}, e.storeError(err)
+		}
+	}
+	return describe(l.item, l.at, seen.image, false), nil
 }
 
 // List describes what lies directly in a folder, by name: files, folders, and records whose file is missing. The space itself lists external
@@ -285,7 +308,9 @@ func (e *Engine) List(ctx context.Context, folder string) ([]Info, error) {
 			info := describe(i, i.Location, absent, false)
 			info.BodyRead = false
 			if i.Location.Kind == catalog.External {
-				info.Status = PermissionRequired
+				if info, err = e.aboutExternal(ctx, located{i, i.Location}, false); err != nil {
+					return nil, err
+				}
 			}
 			info.Status = e.statusAt(info)
 			out = append(out, info)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/repa-app/repa/cas/recordlog"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/space/content"
+	"github.com/repa-app/repa/space/grant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +86,7 @@ func openFrom(ctx context.Context, disk vfs.FS, dir string, checkpoint []byte, a
 	}
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	d.Engine = content.New(content.Options{SpaceID: "space-1", Path: dir, Root: d.root, Own: own, Store: d.store, NewID: minted,
-		Now: func() time.Time { now = now.Add(time.Second); return now }})
+		Grants: grant.New(filepath.Join(dir, "..", "config")), Now: func() time.Time { now = now.Add(time.Second); return now }})
 	if checkpoint != nil {
 		if err := d.Engine.RestoreCheckpoint(checkpoint); err != nil {
 			return d, err

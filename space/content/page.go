@@ -109,8 +109,8 @@ func (e *Engine) open(ctx context.Context, t Target) (located, *look, error) {
 		return l, nil, err
 	}
 	switch {
-	case l.at.Kind == catalog.External:
-		return l, nil, fail(codePermission, "%s is outside of this space", l)
+	case l.at.Kind == catalog.External && l.item == nil:
+		return l, nil, fail(codePermission, "%s is outside of this space; add it as a material first", l)
 	case l.item != nil && l.item.State != catalog.Active:
 		return l, nil, fail(codeNotFound, "content %s was removed", l.item.ID)
 	}
@@ -119,7 +119,11 @@ func (e *Engine) open(ctx context.Context, t Target) (located, *look, error) {
 			return l, nil, err
 		}
 	}
-	seen, err := e.read(ctx, l.at.Path, maxDocument)
+	read := e.read
+	if l.at.Kind == catalog.External {
+		read = e.readExternal
+	}
+	seen, err := read(ctx, l.at.Path, maxDocument)
 	if err != nil {
 		return l, nil, err
 	}

@@ -30,8 +30,11 @@ type associateInput struct {
 // item is there, permission_required.
 func (e *Engine) Associate(ctx context.Context, by By, a Associate) (Result, error) {
 	return e.do(ctx, request{id: a.ID, method: "content.associate", input: associateInput{a.Location, a.Role, a.Item, a.Origin}, by: by}, func(p *plan) error {
-		_, err := p.register(a.Location, a.Role, a.Item, a.Origin)
-		return err
+		i, err := p.register(a.Location, a.Role, a.Item, a.Origin)
+		if err != nil {
+			return err
+		}
+		return p.allow(by, i.Location)
 	})
 }
 
@@ -97,10 +100,13 @@ func (e *Engine) Relink(ctx context.Context, by By, r Relink) (Result, error) {
 		if err != nil {
 			return err
 		}
+		if other := p.itemAt(at); other != nil && other.ID != i.ID {
+			return conflict(at.Path, i.ID, other.ID, "another content is there")
+		}
 		next := *i
 		next.Location, next.State = at, catalog.Active
 		p.put(&next)
-		return nil
+		return p.allow(by, at)
 	})
 }
 
