@@ -39,14 +39,15 @@ func (b *Backend) answerContent(ctx context.Context, method string, params any) 
 		protocol.OperationPrunePreviewParams, protocol.OperationUndoRunParams:
 		return answered(b.answerOperation(ctx, method, p))
 	case protocol.ContentRestoreParams:
-		space, target := wire.DomainTarget(p.Target)
-		s, r, err := b.changeContent(ctx, space, func(e *content.Engine) (content.Result, error) {
+		id, target := wire.DomainTarget(p.Target)
+		return answered(b.changeDetailed(ctx, id, func(e *content.Engine) (content.Result, error) {
 			return e.Restore(ctx, learner, content.Bring{ID: string(p.OperationID), Target: target, Revision: string(p.Revision)})
-		})
-		if err != nil {
-			return nil, true, err
-		}
-		return b.detailed(ctx, s, r), true, nil
+		}))
+	case protocol.ContentSaveParams:
+		id, target := wire.DomainTarget(p.Target)
+		return answered(b.changeDetailed(ctx, id, func(e *content.Engine) (content.Result, error) {
+			return e.Write(ctx, learner, content.Write{ID: string(p.OperationID), Target: target, Text: p.Text, Base: content.Base{Revision: string(p.Base)}, Merge: true})
+		}))
 	}
 	change, id := contentChange(ctx, method, params)
 	if change == nil {
@@ -74,6 +75,15 @@ func (b *Backend) changeContent(ctx context.Context, id protocol.ID, change func
 		publishContent(b, s, r)
 	}
 	return s, r, err
+}
+
+// changeDetailed is changeContent with what changed in texts.
+func (b *Backend) changeDetailed(ctx context.Context, id protocol.ID, change func(*content.Engine) (content.Result, error)) (protocol.DetailedChangeResult, error) {
+	s, r, err := b.changeContent(ctx, id, change)
+	if err != nil {
+		return protocol.DetailedChangeResult{}, err
+	}
+	return b.detailed(ctx, s, r), nil
 }
 
 // detailed adds what changed in texts.

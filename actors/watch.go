@@ -48,10 +48,10 @@ func followOutside(b *Backend, s *space.Space) *outside {
 	return o
 }
 
-// report writes down what is new and tells front ends. The first report of a space is what there is, and no change.
+// report writes down what is new and tells front ends. The first report of a space is what there is: only what the history knows otherwise is a change.
 func (o *outside) report(ctx context.Context, r watch.Report) {
 	if r.First {
-		return
+		r.Paths = o.space.Content().Remembered(r.Paths)
 	}
 	for paths := range slices.Chunk(r.Paths, observeChunk) {
 		found, err := o.space.Content().Observe(ctx, maxOutside, paths...)

@@ -22,6 +22,10 @@ var (
 		Name: "content.changes", Group: "content", Gate: GateOpen, Idempotent: true, Extension: true,
 		Errors: []Code{CodeNotFound, CodeSpaceBusy},
 	})
+	ContentSave = define[ContentSaveParams, DetailedChangeResult](Method{
+		Name: "content.save", Group: "content", Gate: GateRunning, Idempotent: true, Extension: true,
+		Errors: changeErrors(CodeUnsupportedFormat, CodeContentLimit),
+	})
 	ContentRestore = define[ContentRestoreParams, DetailedChangeResult](Method{
 		Name: "content.restore", Group: "content", Gate: GateRunning, Idempotent: true, Extension: true,
 		Errors: changeErrors(CodeRevisionUnavailable),
@@ -170,6 +174,15 @@ type ContentReport struct {
 	Missing        []MissingContent      `json:"missing"`
 	ConflictCopies []ConflictCopy        `json:"conflictCopies"`
 	Twins          [][2]string           `json:"twins"`
+}
+
+// ContentSaveParams save a text whose base may be older than what is there: changes that do not overlap are joined. Otherwise the answer is
+// revision_conflict, whose details name both versions, which are kept: actual and yours.
+type ContentSaveParams struct {
+	Target      ContentTarget `json:"target"`
+	OperationID ID            `json:"operationId"`
+	Text        string        `json:"text"`
+	Base        Revision      `json:"base"`
 }
 
 // ContentRestoreParams bring back a removed document, or an earlier revision of one: the last that there was when Revision is absent.

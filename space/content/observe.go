@@ -30,6 +30,18 @@ func (e *Engine) lastKnown(name string) (Image, bool) {
 	return Image{}, false
 }
 
+// Remembered are those of some paths that have a history.
+func (e *Engine) Remembered(paths []string) (out []string) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, name := range paths {
+		if len(e.byPath[name]) > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // noted keeps the bytes of a file that was read for somebody, and writes down that somebody outside changed it since the history last knew it.
 // The bytes stay for the store's grace, and with a history as long as that does.
 func (e *Engine) noted(ctx context.Context, l *look) error {
