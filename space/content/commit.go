@@ -216,17 +216,12 @@ func (e *Engine) prepare(ctx context.Context, p *plan, r record) (*operation, er
 	e.mu.Unlock()
 	var journalErr error
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
 	g.Go(func() error { return e.keepBodies(gctx, p, r) })
 	g.Go(func() error {
 		o.at, journalErr = e.journal.AppendAt(ctx, prepared) // not gctx: it is known whether it was written
 		return journalErr
 	})
-	for _, f := range r.Files {
-		if f.Temp != "" {
-			g.Go(func() error { return e.writeTemp(gctx, p.files[f.Path], f) })
-		}
-	}
+	g.Go(func() error { return e.writeTemps(gctx, p, r.Files) })
 	if err := g.Wait(); err != nil {
 		if journalErr != nil {
 			e.removeTemps(r.Files)
@@ -278,22 +273,62 @@ func (e *Engine) keepBodies(ctx context.Context, p *plan, r record) error {
 	return e.store.Hold(ctx, owner(r.ID), rest...)
 }
 
-// writeTemp writes the file that is to become a path's new content.
-func (e *Engine) writeTemp(ctx context.Context, s *fileStep, f FileChange) (err error) {
+// writeTemps writes the files that are to become new contents. They are made one after the other, because making files in one folder at the same time
+// is slower, and synced at the same time.
+func (e *Engine) writeTemps(ctx context.Context, p *plan, files []FileChange) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	var made []vfs.File
+	var err error
+	for _, f := range files {
+		if f.Temp == "" {
+			continue
+		}
+		var out vfs.File
+		if out, err = e.writeTemp(gctx, p.files[f.Path], f); err != nil {
+			break
+		}
+		made = append(made, out)
+		if len(made) == openTemps { // as many files as may be open at once
+			err = syncAndClose(g, made)
+			g, _ = errgroup.WithContext(ctx)
+			g.SetLimit(parallel)
+			if made = nil; err != nil {
+				break
+			}
+		}
+	}
+	return errors.Join(err, syncAndClose(g, made))
+}
+
+// openTemps bounds the files that one operation has open: a quarter of what a process may have as a rule.
+const openTemps = 256
+
+func syncAndClose(g *errgroup.Group, files []vfs.File) error {
+	for _, f := range files {
+		g.Go(func() error { return diskError("a new file", errors.Join(f.Sync(), f.Close())) })
+	}
+	return g.Wait()
+}
+
+// writeTemp writes one file and leaves it open, to be synced.
+func (e *Engine) writeTemp(ctx context.Context, s *fileStep, f FileChange) (vfs.File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	out, err := e.temp.OpenFile(f.Temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.After.Mode)
 	if err != nil {
-		return diskError(f.Path, err)
+		return nil, diskError(f.Path, err)
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	if s.data != nil || f.After.Size == 0 {
 		_, err = out.Write(s.data)
 	} else {
 		err = e.copyOut(ctx, *f.After.Body, out)
 	}
-	if err == nil {
-		err = out.Sync()
+	if err != nil {
+		return nil, diskError(f.Path, errors.Join(err, out.Close()))
 	}
-	return diskError(f.Path, err)
+	return out, nil
 }
 
 func (e *Engine) copyOut(ctx context.Context, id cas.ID, out vfs.File) error {
