@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 	"golang.org/x/term"
@@ -119,17 +118,6 @@ func (c *casStat) Run(ctx context.Context, t *terminal) error {
 		t.say(messages.StoreInDoubt, st.InDoubt)
 	}
 	return nil
-}
-
-// pad fills a text up to so many columns; a Chinese character takes two.
-func pad(text string, columns int) string {
-	for _, r := range text {
-		columns--
-		if unicode.Is(unicode.Han, r) {
-			columns--
-		}
-	}
-	return text + strings.Repeat(" ", max(0, columns))
 }
 
 // size is a number of bytes for people, in powers of 1,024.

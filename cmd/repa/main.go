@@ -33,6 +33,11 @@ type commandLine struct {
 	Status     statusCommand     `cmd:"" help:"${status}"`
 	Stop       stopCommand       `cmd:"" help:"${stop}"`
 	Session    sessionCommands   `cmd:"" help:"${session}"`
+	History    historyCommand    `cmd:"" help:"${history}"`
+	Diff       diffCommand       `cmd:"" help:"${diff}"`
+	Undo       undoCommand       `cmd:"" help:"${undo}"`
+	Restore    restoreCommand    `cmd:"" help:"${restore}"`
+	Changes    changesCommand    `cmd:"" help:"${changes}"`
 	Model      modelCommands     `cmd:"" help:"${model}"`
 	Cas        casCommands       `cmd:"" help:"${cas}"`
 	Doctor     doctorCommand     `cmd:"" help:"${doctor}"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 
 	"github.com/repa-app/repa/cmd/repa/messages"
 	"github.com/repa-app/repa/protocol"
@@ -55,6 +56,58 @@ func printJSON(w io.Writer, v any) {
 	_ = e.Encode(v) // our own types always encode; a closed output ends the process with SIGPIPE
 }
 
+// printWire prints a value of the protocol, whose unions only its own encoder knows.
+func printWire(w io.Writer, v any) error {
+	raw, err := protocol.Encode(v)
+	if err != nil {
+		return err
+	}
+	printJSON(w, json.RawMessage(raw))
+	return nil
+}
+
+// colours reports whether what is written there may be coloured.
+func (t *terminal) colours(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd())) && t.getenv("NO_COLOR") == ""
+}
+
+// table prints rows in columns. The last one has no end.
+func (t *terminal) table(rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns(cell))
+		}
+	}
+	for _, row := range rows {
+		last := len(row) - 1
+		for i, cell := range row[:last] {
+			fmt.Fprint(t.out, pad(cell, widths[i]), "  ")
+		}
+		fmt.Fprintln(t.out, row[last])
+	}
+}
+
+// columns is how many columns of a terminal a text takes; a Chinese character takes two.
+func columns(text string) (n int) {
+	for _, r := range text {
+		n++
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			n++
+		}
+	}
+	return n
+}
+
+// pad fills a text up to so many columns.
+func pad(text string, n int) string {
+	return text + strings.Repeat(" ", max(0, n-columns(text)))
+}
+
 // failureOf gives an error its code.
 func failureOf(err error) *failure {
 	f := &failure{Code: string(protocol.CodeRuntime), Message: err.Error()}
@@ -77,8 +130,7 @@ type textWatcher struct {
 }
 
 func newTextWatcher(t *terminal) *textWatcher {
-	file, ok := t.err.(*os.File)
-	return &textWatcher{t: t, empty: true, dim: ok && term.IsTerminal(int(file.Fd())) && t.getenv("NO_COLOR") == ""}
+	return &textWatcher{t: t, empty: true, dim: t.colours(t.err)}
 }
 
 func (w *textWatcher) text(id, text string) {

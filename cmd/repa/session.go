@@ -127,12 +127,7 @@ func (c *sessionShow) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.Output == outputJSON {
-		raw, err := protocol.Encode(view)
-		if err != nil {
-			return err
-		}
-		printJSON(t.out, json.RawMessage(raw))
-		return nil
+		return printWire(t.out, view)
 	}
 	fmt.Fprintf(t.out, "%s\n%s\n", view.Title, t.text(messages.Continue, id))
 	for _, m := range view.Messages {

@@ -42,6 +42,9 @@ func every(t *testing.T) map[string]messages.Message {
 	for name, m := range messages.Help {
 		out["help "+name] = m
 	}
+	for name, m := range messages.Causes {
+		out["cause "+name] = m
+	}
 	return out
 }
 
@@ -66,7 +69,7 @@ func TestBothLanguagesAreComplete(t *testing.T) {
 	if len(all) < 80 {
 		t.Fatalf("only %d messages were found", len(all))
 	}
-	alike := map[string]bool{"ToolRunning": true, "WhoAssistant": true, "DoctorSessionBad": true}
+	alike := map[string]bool{"ToolRunning": true, "WhoAssistant": true, "DoctorSessionBad": true, "ChangedOutsideAt": true}
 	for name, m := range all {
 		if m.En == "" || m.Zh == "" {
 			t.Errorf("%s lacks a language: %q", name, m)

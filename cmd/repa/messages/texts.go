@@ -35,6 +35,7 @@ var (
 	Cancelled   = Message{"Stopped. What was finished is kept.", "已停止。已完成的内容均已保存。"}
 	Changed     = Message{"changed %s", "已修改 %s"}
 	Created     = Message{"created %s", "已创建 %s"}
+	Removed     = Message{"removed %s", "已删除 %s"}
 	ToolRunning = Message{"· %s %s", "· %s %s"}
 	RunFailed   = Message{"The run failed (%s): %s", "运行失败（%s）：%s"}
 	NotEntered  = Message{"Not delivered (request %s): %s. Send it again:\n%s", "未送达（请求 %s）：%s。请重新发送：\n%s"}
@@ -169,4 +170,51 @@ var (
 	RepairInUse    = Message{"%v. `repa stop` ends the backend of your commands", "%v。`repa stop` 可结束命令所用的后端"}
 	StoreAside     = Message{"moved aside: %s", "已移到一旁：%s"}
 	StoreRecovered = Message{"What nobody was known to hold is held by %s from now on, because holds may have been lost.", "由于持有记录可能丢失，无人持有的内容从现在起由 %s 持有。"}
+)
+
+// What is said about the history of documents.
+var (
+	NoPath           = Message{"the path is empty; give one relative to the space, or repa:document/ID", "路径为空；请给出相对于空间的路径，或 repa:document/标识"}
+	Ambiguous        = Message{"%q fits %d; give more of it", "%q 对应 %d 个；请写得更完整"}
+	RevisionUnknown  = Message{"no revision %q of %s is known; `repa history` lists them", "%[2]s 没有版本 %[1]q；可用 `repa history` 查看"}
+	OperationUnknown = Message{"there is no operation %q in %s; `repa history PATH` shows the operations of a document", "%[2]s 中没有操作 %[1]q；可用 `repa history 路径` 查看文档的操作"}
+	RunUnknown       = Message{"run %q changed nothing in %s; `repa history PATH` shows the runs that changed a document", "运行 %q 在 %s 中没有任何修改；可用 `repa history 路径` 查看修改过文档的运行"}
+
+	HistoryTime      = Message{"TIME", "时间"}
+	HistoryWho       = Message{"WHO", "修改者"}
+	HistoryWhat      = Message{"WHAT", "操作"}
+	HistorySize      = Message{"SIZE", "大小"}
+	HistoryRevision  = Message{"REVISION", "版本"}
+	HistoryOperation = Message{"OPERATION", "操作标识"}
+	HistoryGone      = Message{"%s (no file)", "%s（无文件）"}
+	HistoryElsewhere = Message{"%s, as %s", "%s，当时为 %s"}
+	HistoryNone      = Message{"Nothing has changed %s since Repa knows it.", "自 Repa 知道以来，%s 没有任何修改。"}
+	HistoryLimit     = Message{"--limit is a number of revisions; 0 lists all", "--limit 是版本数量；0 表示全部"}
+	ActorLearner     = Message{"you", "你"}
+	ActorAgent       = Message{"agent", "智能体"}
+	ActorAgentRun    = Message{"agent, run %s", "智能体，运行 %s"}
+	ActorOutside     = Message{"another program", "其他程序"}
+	DiffNone         = Message{"Nothing differs.", "没有差异。"}
+
+	UndoWhich      = Message{"give either an operation or --run ID; `repa history PATH` shows both", "请给出一个操作，或 --run 标识；可用 `repa history 路径` 查看"}
+	UndoDone       = Message{"`repa undo %s` takes this back.", "`repa undo %s` 可撤回此操作。"}
+	UndoStays      = Message{"operation %s stays: it cannot be told apart from later changes of %s", "操作 %s 未撤销：它与 %s 之后的修改无法分开"}
+	RestoreNothing = Message{"%s is so already; nothing was changed.", "%s 已是如此，没有改动。"}
+)
+
+// What is said about what needs attention.
+var (
+	AttentionNone    = Message{"Nothing needs attention.", "没有需要留意的内容。"}
+	NeedsRecovery    = Message{"needs recovery", "需要恢复"}
+	RecoveryOf       = Message{"operation %s was interrupted; in doubt: %s", "操作 %s 被中断；存疑：%s"}
+	RecoveryHint     = Message{"`repa call operation.reconcile` settles an operation and leaves the files as they are; operation.resolve chooses file by file.", "`repa call operation.reconcile` 了结操作并保持文件现状；operation.resolve 可逐个文件选择。"}
+	MissingFile      = Message{"missing", "缺失"}
+	MissingOf        = Message{"%s (content %s)", "%s（内容 %s）"}
+	MissingPerhaps   = Message{"%s; perhaps now %s", "%s；现在可能是 %s"}
+	ConflictCopy     = Message{"conflict copy", "冲突副本"}
+	ConflictCopyOf   = Message{"%s, of %s", "%s，源自 %s"}
+	Twins            = Message{"alike names", "名称相近"}
+	TwinsOf          = Message{"%s and %s", "%s 与 %s"}
+	ChangedOutside   = Message{"changed by another program", "被其他程序修改"}
+	ChangedOutsideAt = Message{"%s (%s)", "%s（%s）"}
 )
