@@ -16,6 +16,11 @@ type giveSpace struct{ engine.Reply[*space.Space] }
 
 func (giveSpace) forSpace() {}
 
+// giveOutside asks for what follows other programs in the space, which is safe for concurrent use.
+type giveOutside struct{ engine.Reply[*outside] }
+
+func (giveOutside) forSpace() {}
+
 // contents finds the contents of a space. They are worked on from the worker of the socket, beside everything else that the space does.
 func (b *Backend) contents(ctx context.Context, id protocol.ID) (*space.Space, error) {
 	return askSpace(ctx, b, id, func(r engine.Reply[*space.Space]) spaceMessage { return giveSpace{r} })
@@ -177,11 +182,14 @@ func (b *Backend) lookBack(ctx context.Context, params any) (any, error) {
 		}
 		return out, err
 	case protocol.ContentChangesParams:
-		s, err := b.contents(ctx, p.SpaceID)
+		o, err := askSpace(ctx, b, p.SpaceID, func(r engine.Reply[*outside]) spaceMessage { return giveOutside{r} })
+		if err == nil {
+			err = o.watched.Sync(ctx) // what happened while nobody watched is found first
+		}
 		if err != nil {
 			return nil, err
 		}
-		r, err := s.Content().Report(ctx)
+		r, err := o.space.Content().Report(ctx)
 		return wire.Report(p.SpaceID, r), err
 	}
 	return nil, errors.New("no content method takes these params")

@@ -191,6 +191,8 @@ func (s *spaceActor) Receive(ctx *engine.Context[spaceMessage], m spaceMessage) 
 		m.Send(s.space.Store())
 	case giveSpace:
 		m.Send(s.space)
+	case giveOutside:
+		m.Send(s.outside)
 	case findSession:
 		s.withSession(ctx, m.id, func(ref *engine.Ref[sessionMessage], err error) { m.Done(ref, err) })
 	case submitRequest:

@@ -148,22 +148,27 @@ func pointer(s string) *string {
 	return &s
 }
 
-// before is the revision of a path before another one: the newest that differs when that is what is there now.
+// before is the revision of a path before another one. When that is not in the history yet, it is the newest there.
 func (e *Engine) before(name string, revision *string) *string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	found := false
+	var states []*string // newest first, each different from the next
 	for _, s := range e.trail(name) {
 		for _, i := range []Image{s.file.After, s.file.Before} {
-			r := i.Revision()
-			same := r == nil && revision == nil || r != nil && revision != nil && *r == *revision
-			switch {
-			case same:
-				found = true
-			case found, i.Body != nil: // what is there now may not be in the history yet
-				return r
+			if r := i.Revision(); len(states) == 0 || !same(states[len(states)-1], r) {
+				states = append(states, r)
 			}
 		}
 	}
-	return nil
+	for n, r := range states {
+		if same(r, revision) && n+1 < len(states) {
+			return states[n+1]
+		}
+	}
+	if len(states) == 0 || same(states[0], revision) {
+		return nil
+	}
+	return states[0]
 }
+
+func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

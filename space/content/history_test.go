@@ -97,6 +97,30 @@ func TestHistoryFollowsTheDocument(t *testing.T) {
 	}
 }
 
+func TestCompareWithTheOneBefore(t *testing.T) {
+	d := newDesk(t)
+	for i, text := range []string{"1\n", "2\n", "3\n"} {
+		d.save(t, learner, fmt.Sprint("w", i), "a.md", text)
+	}
+	for to, from := range map[string]string{"": "2\n", "3\n": "2\n", "2\n": "1\n", "1\n": ""} {
+		want, given := "", to
+		if from != "" {
+			want = revision(from)
+		}
+		if to != "" {
+			given = revision(to)
+		}
+		c, err := d.Compare(t.Context(), content.At("a.md"), "", given)
+		if err != nil || (c.From == nil) != (want == "") || c.From != nil && *c.From != want {
+			t.Errorf("before %q: %v %v, want %q", to, c.From, err, from)
+		}
+	}
+	d.outside(t, "a.md", "not noted yet\n")
+	if c, err := d.Compare(t.Context(), content.At("a.md"), "", ""); err != nil || c.From == nil || *c.From != revision("3\n") {
+		t.Errorf("before what is there now: %+v %v", c, err)
+	}
+}
+
 func TestOperationsAreListed(t *testing.T) {
 	d := newDesk(t)
 	for i := range 5 {

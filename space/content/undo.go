@@ -356,8 +356,11 @@ type Conflict struct {
 
 type undoRunInput struct{ Run string }
 
+// errNothingUndone ends the undo of a run of which everything stays.
+var errNothingUndone = errors.New("nothing can be undone")
+
 // UndoRun undoes what a run did and what was not undone since, newest first, as one operation. An operation that cannot be told apart from later
-// changes stays, with those of the same run that it builds on. Errors (codes): not_found when the run changed nothing that stands.
+// changes stays, with those of the same run that it builds on; when all stay, there is no operation. Errors (codes): not_found when the run changed nothing that stands.
 func (e *Engine) UndoRun(ctx context.Context, by By, run, undoID string) (RunUndone, error) {
 	var out RunUndone
 	r := request{id: undoID, method: "operation.undoRun", input: undoRunInput{run}, by: by}
@@ -383,12 +386,20 @@ func (e *Engine) UndoRun(ctx context.Context, by By, run, undoID string) (RunUnd
 			}
 			out.Operations = append(out.Operations, o.id)
 		}
-		if len(out.Operations) == 0 && len(out.Conflicts) == 0 {
+		switch {
+		case len(out.Operations) > 0:
+		case len(out.Conflicts) > 0:
+			return errNothingUndone
+		default:
 			return fail(codeNotFound, "run %s changed nothing here that stands", run)
 		}
 		r.undoes = out.Operations
 		return nil
 	})
+	if errors.Is(err, errNothingUndone) {
+		out.Result = Result{OperationID: undoID, Changes: []Change{}, Contents: []Info{}, Repeated: true}
+		return out, nil
+	}
 	if err == nil && out.Operations == nil { // answered before
 		out.Operations = e.undoneBy(undoID)
 	}

@@ -118,6 +118,12 @@ func TestUndoOfARun(t *testing.T) {
 	if err != nil || !again.Result.Repeated || !cmp.Equal(again.Operations, r.Operations) {
 		t.Errorf("repeated: %+v %v", again, err)
 	}
+	if none, err := d.UndoRun(ctx, learner, "run-1", "u2"); err != nil || len(none.Operations) != 0 || len(none.Conflicts) != 1 {
+		t.Errorf("what is left: %+v %v", none, err)
+	}
+	if _, _, err := d.Operation("u2"); code(err) != "not_found" {
+		t.Errorf("an undo of nothing left a record: %v", err)
+	}
 	if err := d.undo(t, "u", "redo"); err != nil || d.on(t, "a.md") != "one\n2\n3\n4\nfive\n" || d.on(t, "n0.md") != "new\n" {
 		t.Errorf("done again: %v %q", err, d.on(t, "a.md"))
 	}

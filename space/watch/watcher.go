@@ -112,6 +112,7 @@ type Space struct {
 	wake   chan struct{} // of one: something is dirty
 
 	mu      sync.Mutex
+	waiting []chan struct{} // closed after the next round
 	dirty   map[string]bool
 	rescan  bool
 	notices bool // the system tells of changes
@@ -152,6 +153,27 @@ func (s *Space) Rescan() {
 	s.mu.Unlock()
 	s.poke()
 }
+
+// Sync compares the whole space with the disk and returns when what was found is reported. Errors: that of ctx, ErrClosed.
+func (s *Space) Sync(ctx context.Context) error {
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.rescan = true
+	s.waiting = append(s.waiting, done)
+	s.mu.Unlock()
+	s.poke()
+	select {
+	case <-done:
+		return nil
+	case <-s.ended:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ErrClosed: the space is no longer watched.
+var ErrClosed = errors.New("the space is no longer watched")
 
 func (s *Space) poke() {
 	select {
@@ -251,9 +273,14 @@ func (s *Space) pause(scan time.Duration) time.Duration {
 // round looks at what is dirty, or at everything.
 func (s *Space) round(ctx context.Context) (scan time.Duration) {
 	s.mu.Lock()
-	dirty, rescan := s.dirty, s.rescan
-	s.dirty, s.rescan = map[string]bool{}, false
+	dirty, rescan, waiting := s.dirty, s.rescan, s.waiting
+	s.dirty, s.rescan, s.waiting = map[string]bool{}, false, nil
 	s.mu.Unlock()
+	defer func() {
+		for _, done := range waiting {
+			close(done)
+		}
+	}()
 	var r Report
 	if rescan {
 		start := time.Now()

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,6 +108,29 @@ func TestStormConverges(t *testing.T) {
 	for v.tree.Files() != fresh.Files() {
 		v.space.Rescan()
 		v.next(t)
+	}
+}
+
+// Sync returns when what happened before it is reported.
+func TestSync(t *testing.T) {
+	v := follow(t, watch.Options{}, nil)
+	for i := range 20 {
+		name := fmt.Sprintf("n%d.md", i)
+		put(t, v.dir, name, "x", old)
+		must(t, v.space.Sync(t.Context()))
+		found := false
+		for len(v.reports) > 0 {
+			for _, p := range (<-v.reports).Paths {
+				found = found || p == name
+			}
+		}
+		if !found {
+			t.Fatalf("%s was not reported", name)
+		}
+	}
+	v.space.Close()
+	if err := v.space.Sync(t.Context()); !errors.Is(err, watch.ErrClosed) {
+		t.Errorf("after it was closed: %v", err)
 	}
 }
 
