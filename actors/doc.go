@@ -1,6 +1,6 @@
 // Package actors is the coordinator: it puts the agent, the spaces and the protocol together, each owner of state an actor.
 //
-//	coordinator ─┬─ host (one per front end)      the connections that it lent, disconnect grace
+//	coordinator ─┬─ host (one per front end)      the connections that it lent, what it holds, disconnect grace
 //	             └─ space (one per open space)    its sessions, requests and runs; admission
 //	                  └─ session (when needed)    the session file, steer routing, one active run
 //	                       └─ run                 one execution of the agent; input that waits for it, cancel
@@ -16,6 +16,9 @@
 //     the session, before it is written.
 //   - Facts before answers: an admission is acknowledged after its journal record is synced, and runs after it was acknowledged to
 //     the session. A mailbox is never the only place of an accepted request.
+//   - Prepare before files, files before confirm: a change of contents has its bodies, its prepare record and its temporary files synced before the first
+//     rename, and the folders before its answer (package content of the space). Contents are worked on from the worker that has the call, beside the actor
+//     of the space: operations of a space follow one another by themselves.
 //   - The session file alone says what entered history: entries carry the request id. After a crash deliveries are read from it.
 //   - Release last: a hold is dropped after the fact that ended its need. A crash may leave holds of nobody; they are dropped when the
 //     space is opened, those of sessions only when every session file can be read.
