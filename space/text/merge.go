@@ -86,7 +86,7 @@ func clash(a, b []change, shiftA, shiftB int) (c Conflict, restA, restB int) {
 }
 
 // Revert takes the change from before to after back out of current, which was changed again since, and keeps what else was changed. The lines that the
-// change made must stand in current as it made them, and where they stand must be certain: on each side a line that occurs once in after and once in
+// change made must stand in current as it made them, with nothing between them, and where they stand must be certain: on each side a line that occurs once in after and once in
 // current, or the end of the text, leads to them over lines that nobody changed. Errors: code revision_conflict otherwise.
 func Revert(before, after, current string) (string, error) {
 	if current == after {
@@ -102,7 +102,7 @@ func Revert(before, after, current string) (string, error) {
 	at := 0
 	for _, c := range back {
 		for _, s := range since {
-			if c.touches(s) {
+			if c.overlaps(s) || c.touches(s) && !allOnce(did[c.at:c.end], onceIs) {
 				return "", fail("revision_conflict", "later changes overlap with it at line %d", s.at+1)
 			}
 		}
@@ -114,6 +114,24 @@ func Revert(before, after, current string) (string, error) {
 		at = from + c.end - c.at
 	}
 	return strings.Join(append(out, is[at:]...), ""), nil
+}
+
+// overlaps reports whether a later change took away lines that a change made, or put something between them, or where the change left none.
+func (c change) overlaps(later change) bool {
+	if c.at == c.end {
+		return later.at <= c.at && c.at <= later.end
+	}
+	return later.at < c.end && c.at < later.end || later.at == later.end && c.at < later.at && later.at < c.end
+}
+
+// allOnce reports whether each line that says something occurs once.
+func allOnce(lines []string, once map[string]bool) bool {
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "" && !once[l] {
+			return false
+		}
+	}
+	return true
 }
 
 // anchored follows lines in one direction to one that occurs once in both texts, or to the end of the text, over lines that were not changed since.

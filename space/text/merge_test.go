@@ -101,6 +101,11 @@ func TestChangesFarApart(t *testing.T) {
 func TestRevertNeverGuesses(t *testing.T) {
 	for name, c := range map[string]struct{ before, after, current, want string }{
 		"later text elsewhere":          {"a\nb\nc\n", "a\nX\nc\n", "a\nX\nc\nlater\n", "a\nb\nc\nlater\n"},
+		"a line behind it":              {"a\nb\n", "a\nX\n", "a\nX\nlater\n", "a\nb\nlater\n"},
+		"a line before it":              {"a\nb\nc\n", "a\nX\nc\n", "a\nnew\nX\nc\n", "a\nnew\nb\nc\n"},
+		"its own line again behind it":  {"a\nb\n", "a\nX\n", "a\nX\nX\n", ""},
+		"a line in its middle":          {"a\nb\n", "a\nX\nY\nb\n", "a\nX\nnew\nY\nb\n", ""},
+		"a line where it took one":      {"a\nb\nc\n", "a\nc\n", "a\nnew\nc\n", ""},
 		"overlap":                       {"a\nb\nc\n", "a\nX\nc\n", "a\nXY\nc\n", ""},
 		"next to it":                    {"a\nb\nc\n", "a\nX\nc\n", "a\nX\nC\n", ""},
 		"added, and copied since":       {"a\nb\n", "a\nnew\nb\n", "a\nnew\nb\na\nnew\nb\n", ""},
