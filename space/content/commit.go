@@ -147,7 +147,7 @@ func (e *Engine) result(p *plan, r record) Result {
 
 // commit makes an operation durable. Nothing but its end stops it.
 func (e *Engine) commit(ctx context.Context, p *plan, r record) error {
-	if err := e.keepResources(ctx, r); err != nil {
+	if err := e.keepResources(ctx, p, r); err != nil {
 		return err
 	}
 	if len(r.Files) == 0 {

@@ -60,31 +60,37 @@ type PatchReport struct {
 // revision_conflict, invalid_input for bases of what the patch does not change, already_registered, not_found, permission_required, recovery_required.
 func (e *Engine) ApplyPatch(ctx context.Context, by By, w Patch) (Result, []PatchReport, error) {
 	var reports []PatchReport
-	r, err := e.do(ctx, request{id: w.ID, method: "content.applyPatch", input: patchInput{w.Text, w.Bases, w.Registrations, w.Compositions}, by: by}, func(p *plan) error {
-		parsed, err := patch.Parse(w.Text)
-		if err != nil {
-			return &Error{code: codePatch, message: "the patch was not applied: " + err.Error(), cause: err}
-		}
-		bases, err := p.bases(w.Bases)
-		if err != nil {
-			return err
-		}
-		subjects := map[string]bool{}
-		for _, a := range parsed.Actions {
-			report, err := p.act(a, subjects)
-			if err != nil {
-				return err
-			}
-			if report != nil {
-				reports = append(reports, *report)
-			}
-		}
-		if err := p.checkBases(bases); err != nil {
-			return err
-		}
-		return p.structure(w)
+	r, err := e.do(ctx, request{id: w.ID, method: "content.applyPatch", input: patchInput{w.Text, w.Bases, w.Registrations, w.Compositions}, by: by}, func(p *plan) (err error) {
+		reports, err = p.patch(w)
+		return err
 	})
 	return r, reports, err
+}
+
+// patch plans a patch.
+func (p *plan) patch(w Patch) (reports []PatchReport, err error) {
+	parsed, err := patch.Parse(w.Text)
+	if err != nil {
+		return nil, &Error{code: codePatch, message: "the patch was not applied: " + err.Error(), cause: err}
+	}
+	bases, err := p.bases(w.Bases)
+	if err != nil {
+		return nil, err
+	}
+	subjects := map[string]bool{}
+	for _, a := range parsed.Actions {
+		report, err := p.act(a, subjects)
+		if err != nil {
+			return nil, err
+		}
+		if report != nil {
+			reports = append(reports, *report)
+		}
+	}
+	if err := p.checkBases(bases); err != nil {
+		return nil, err
+	}
+	return reports, p.structure(w)
 }
 
 // bases makes the bases of a patch canonical.

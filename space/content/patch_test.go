@@ -1,6 +1,7 @@
 package content_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,4 +195,55 @@ func TestTransfers(t *testing.T) {
 	if i, err := d.Get(ctx, content.Target{ID: a}); err != nil || i.Location.Path != "moved/here/run1/notes/a.md" || i.Status != content.Available {
 		t.Errorf("moved with its folder: %+v %v", i, err)
 	}
+}
+
+func TestDerivedPatch(t *testing.T) {
+	d := newDesk(t)
+	ctx := t.Context()
+	d.save(t, learner, "w1", "state.md", "attempts: 1\n")
+	calls := 0
+	var late *content.Scope
+	derived := content.Derived{ID: "d1", Request: map[string]any{"answer": "7", "correct": true}}
+	derive := func(s *content.Scope) (content.Patch, error) {
+		calls++
+		late = s
+		doc, err := s.Read(content.At("state.md"))
+		if err != nil {
+			return content.Patch{}, err
+		}
+		evidence, err := s.Keep([]byte("what the learner wrote"))
+		if err != nil {
+			return content.Patch{}, err
+		}
+		return content.Patch{ID: "another", Text: body("*** Update File: state.md\n@@\n-" + doc.Text + "+attempts: 2\n*** Add File: attempt.md\n+" + evidence + "\n"),
+			Registrations: []content.Registration{{Path: "attempt.md", Role: catalog.Document, Item: "attempt", Resources: []catalog.Resource{{ID: evidence, MediaType: "text/plain"}}}}}, nil
+	}
+	for range 2 {
+		if _, err := d.ApplyDerived(ctx, agent, derived, derive); err != nil {
+			t.Fatal(err)
+		}
+		if d.on(t, "state.md") != "attempts: 2\n" || calls != 1 {
+			t.Errorf("%d calls, %q", calls, d.on(t, "state.md"))
+		}
+		d.reopen(t)
+	}
+	if i, err := d.Get(ctx, content.Target{ID: "attempt"}); err != nil || len(i.Resources) != 1 || d.bytes(t, i.Resources[0].ID) != "what the learner wrote" {
+		t.Errorf("%+v %v", i, err)
+	}
+	if _, err := late.Read(content.At("state.md")); code(err) != "closed" {
+		t.Errorf("after its end: %v", err)
+	}
+	derived.Request = "another"
+	_, err := d.ApplyDerived(ctx, agent, derived, derive)
+	wantCode(t, err, "operation_id_conflict")
+	derived = content.Derived{ID: "d2", Request: 1}
+	refused := func(s *content.Scope) (content.Patch, error) { return content.Patch{}, context.DeadlineExceeded }
+	if _, err := d.ApplyDerived(ctx, agent, derived, refused); err == nil {
+		t.Error("a failed derivation was applied")
+	}
+	if _, err := d.ApplyDerived(ctx, agent, derived, func(s *content.Scope) (content.Patch, error) { return content.Patch{Text: body("")}, nil }); err != nil {
+		t.Errorf("tried again: %v", err)
+	}
+	_, err = d.ApplyDerived(ctx, agent, content.Derived{ID: "d3", Request: make(chan int)}, derive)
+	wantCode(t, err, "invalid_input")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/space/catalog"
 )
 
@@ -26,6 +27,7 @@ type plan struct {
 	files map[string]*fileStep
 	items map[string]*catalog.Item // next records
 	order []string                 // ids in the order of their first change
+	kept  []cas.ID                 // bytes that the operation holds although no file has them
 	notes []string                 // ids and paths that the result tells of although they do not change
 }
 

@@ -342,8 +342,8 @@ func keepsResources(items []catalog.Change) (out []cas.ID) {
 }
 
 // keepResources holds what items of an operation name, for its history; then their documents hold it as long as they do.
-func (e *Engine) keepResources(ctx context.Context, r record) error {
-	ids := keepsResources(r.Items)
+func (e *Engine) keepResources(ctx context.Context, p *plan, r record) error {
+	ids := append(keepsResources(r.Items), p.kept...)
 	if len(ids) == 0 {
 		return nil
 	}
