@@ -48,12 +48,15 @@ func followOutside(b *Backend, s *space.Space) *outside {
 	return o
 }
 
-// report writes down what is new and tells front ends. The first report of a space is what there is: only what the history knows otherwise is a change.
+// report writes down what is new and tells front ends. The first report of a space is what there is, and a fresh file looks as it did: of these only what
+// the history knows otherwise is a change.
 func (o *outside) report(ctx context.Context, r watch.Report) {
+	changed := r.Changed
 	if r.First {
-		r.Paths = o.space.Content().Remembered(r.Paths)
+		changed = o.space.Content().Remembered(changed)
 	}
-	for paths := range slices.Chunk(r.Paths, observeChunk) {
+	changed = append(changed, o.space.Content().Remembered(r.Fresh)...)
+	for paths := range slices.Chunk(changed, observeChunk) {
 		found, err := o.space.Content().Observe(ctx, maxOutside, paths...)
 		if err != nil {
 			if ctx.Err() == nil {

@@ -225,11 +225,11 @@ func BenchmarkManyFiles(b *testing.B) {
 	})
 	d := deskIn(b, ours)
 	scan := func(b *testing.B, tree *watch.Tree) []string {
-		changed, err := tree.Scan(b.Context(), nil)
+		found, err := tree.Scan(b.Context(), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return changed
+		return found.Changed
 	}
 	b.Run("compare first", func(b *testing.B) {
 		rounds(b, func(int) { scan(b, watch.NewTree(d.root)) }, "", nil)

@@ -61,6 +61,20 @@ func (t *Tree) Folders() []string {
 	return out
 }
 
+// Found is what a look at the disk shows: paths that are not as they were, and paths that look as they did but were written so shortly before the last look
+// that their time would not tell another write.
+type Found struct{ Changed, Fresh []string }
+
+func (f *Found) add(other Found) {
+	f.Changed, f.Fresh = append(f.Changed, other.Changed...), append(f.Fresh, other.Fresh...)
+}
+
+func (f *Found) sort() {
+	slices.Sort(f.Changed)
+	slices.Sort(f.Fresh)
+	f.Changed, f.Fresh = slices.Compact(f.Changed), slices.Compact(f.Fresh)
+}
+
 // grain is how exact modification times are at worst: FAT keeps two seconds.
 const grain = int64(2 * time.Second)
 
@@ -71,26 +85,26 @@ func skipped(name string) bool {
 }
 
 // Scan compares the whole table with the disk, makes it true, and returns the paths that are not as they were: files, and folders that came or
-// went. enter, when not nil, is called with each folder before it is read, so that no notice of what happens in it later is missed. Errors: that of
+// went. A tree that is not known finds everything changed. enter, when not nil, is called with each folder before it is read, so that no notice of what happens in it later is missed. Errors: that of
 // ctx, and of the disk for the space's own folder; a folder below that cannot be read is left as it was.
-func (t *Tree) Scan(ctx context.Context, enter func(folder string)) ([]string, error) {
+func (t *Tree) Scan(ctx context.Context, enter func(folder string)) (Found, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	began := time.Now().UnixNano()
 	root, err := t.root.Sub(".")
 	if err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	s := &scan{tree: t, ctx: ctx, enter: enter, next: make(map[string][]entry, len(t.folders))}
 	err = s.folder(root, ".")
 	if err = errors.Join(err, root.Close()); err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	for name, entries := range t.folders { // what is gone, with everything below
 		if _, still := s.next[name]; !still {
 			for _, e := range entries {
 				if !e.folder {
-					s.changed = append(s.changed, path.Join(name, e.name))
+					s.found.Changed = append(s.found.Changed, path.Join(name, e.name))
 				}
 			}
 		}
@@ -99,18 +113,18 @@ func (t *Tree) Scan(ctx context.Context, enter func(folder string)) ([]string, e
 	if t.seen = began; t.seen == 0 {
 		t.seen = 1
 	}
-	slices.Sort(s.changed)
-	return slices.Compact(s.changed), nil
+	s.found.sort()
+	return s.found, nil
 }
 
 // scan is one pass over a folder and what is below it.
 type scan struct {
-	tree    *Tree
-	ctx     context.Context
-	enter   func(string)
-	next    map[string][]entry
-	files   int
-	changed []string
+	tree  *Tree
+	ctx   context.Context
+	enter func(string)
+	next  map[string][]entry
+	files int
+	found Found
 }
 
 // folder scans an open folder, which stands at name.
@@ -149,15 +163,15 @@ func (s *scan) folder(open vfs.FS, name string) error {
 		entries = append(entries, e)
 		was, known := find(old, e.name)
 		switch {
-		case !known, was.folder != e.folder:
-			s.changed = append(s.changed, path.Join(name, e.name))
-		case !e.folder && (was != e || e.mtime >= s.tree.seen-grain && s.tree.seen != 0):
-			s.changed = append(s.changed, path.Join(name, e.name))
+		case !known, was != e:
+			s.found.Changed = append(s.found.Changed, path.Join(name, e.name))
+		case !e.folder && s.tree.seen != 0 && e.mtime >= s.tree.seen-grain:
+			s.found.Fresh = append(s.found.Fresh, path.Join(name, e.name))
 		}
 	}
 	for _, was := range old {
 		if _, still := find(entries, was.name); !still {
-			s.changed = append(s.changed, path.Join(name, was.name))
+			s.found.Changed = append(s.found.Changed, path.Join(name, was.name))
 		}
 	}
 	s.next[name] = entries
@@ -218,74 +232,62 @@ func find(entries []entry, name string) (entry, bool) {
 
 // Look compares one path with the disk, makes the table true there, and returns what is not as it was: the path itself, or for a folder that came or
 // went everything below it. enter is as for Scan, for folders that are new.
-func (t *Tree) Look(ctx context.Context, name string, enter func(folder string)) (changed []string, err error) {
+func (t *Tree) Look(ctx context.Context, name string, enter func(folder string)) (Found, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for part := range strings.SplitSeq(name, "/") {
 		if skipped(part) {
-			return nil, nil
+			return Found{}, nil
 		}
 	}
-	if name == "." {
-		return nil, nil
-	}
-	folder, base := path.Dir(name), path.Base(name)
-	if _, known := t.folders[folder]; !known {
-		return t.look(ctx, folder, enter) // its own notice comes later, or was lost
-	}
-	return t.lookAt(ctx, folder, base, enter)
-}
-
-func (t *Tree) look(ctx context.Context, name string, enter func(string)) ([]string, error) {
-	for name != "." {
+	for name != "." { // of a folder that is not known the one above it tells
 		parent := path.Dir(name)
 		if _, known := t.folders[parent]; known {
 			return t.lookAt(ctx, parent, path.Base(name), enter)
 		}
 		name = parent
 	}
-	return nil, nil
+	return Found{}, nil
 }
 
-func (t *Tree) lookAt(ctx context.Context, folder, base string, enter func(string)) (changed []string, err error) {
+func (t *Tree) lookAt(ctx context.Context, folder, base string, enter func(string)) (found Found, err error) {
 	name := path.Join(folder, base)
 	entries := t.folders[folder]
 	at, known := slices.BinarySearchFunc(entries, base, func(e entry, name string) int { return strings.Compare(e.name, name) })
 	info, err := t.root.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return Found{}, err
 	}
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-		if !known {
-			return nil, nil
+		if known {
+			found.Changed = append(t.forget(name, entries[at]), name)
+			t.folders[folder] = slices.Delete(slices.Clone(entries), at, at+1)
 		}
-		changed = append(t.forget(name, entries[at]), name)
-		t.folders[folder] = slices.Delete(slices.Clone(entries), at, at+1)
-		return changed, nil
+		return found, nil
 	}
 	e := entryOf(base, info)
 	if known && entries[at] == e {
-		if e.folder {
-			return nil, nil
+		if !e.folder {
+			found.Fresh = []string{name} // somebody said so: its time may be too coarse to tell
 		}
-		return []string{name}, nil // somebody said so: its time may be too coarse to tell
+		return found, nil
 	}
 	if known {
-		changed = t.forget(name, entries[at])
+		found.Changed = t.forget(name, entries[at])
 		entries = slices.Clone(entries)
 		entries[at] = e
 	} else {
 		entries = slices.Insert(slices.Clone(entries), at, e)
 	}
 	t.folders[folder] = entries
-	changed = append(changed, name)
+	found.Changed = append(found.Changed, name)
 	if !e.folder {
 		t.files++
-		return changed, nil
+		return found, nil
 	}
 	open, err := t.root.Sub(name)
 	if err != nil {
-		return changed, nil // gone again: its own notice follows
+		return found, nil // gone again: its own notice follows
 	}
 	s := &scan{tree: t, ctx: ctx, enter: enter, next: map[string][]entry{}}
 	err = errors.Join(s.folder(open, name), open.Close())
@@ -293,7 +295,8 @@ func (t *Tree) lookAt(ctx context.Context, folder, base string, enter func(strin
 		t.folders[f] = list
 	}
 	t.files += s.files
-	return append(changed, s.changed...), err
+	found.add(s.found)
+	return found, err
 }
 
 // forget takes an entry out of the counts, and a folder with everything below out of the table; it returns the files that were below.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -97,8 +96,8 @@ func (w *Watcher) Close() error {
 
 // Report is what is not as it was in a space.
 type Report struct {
-	Paths []string
-	First bool // the first scan of a tree of which nothing was known: Paths are all there is, and no changes
+	Found
+	First bool // the first scan of a tree of which nothing was known: Changed is all there is, and no changes
 }
 
 // Space is one watched space.
@@ -287,7 +286,7 @@ func (s *Space) round(ctx context.Context) (scan time.Duration) {
 		r.First = !s.tree.Known()
 		s.tryNotices()
 		var err error
-		if r.Paths, err = s.tree.Scan(ctx, s.watch); err != nil {
+		if r.Found, err = s.tree.Scan(ctx, s.watch); err != nil {
 			if ctx.Err() == nil {
 				s.w.opts.Log.Warn("a space cannot be scanned", "space", s.path, "error", err)
 			}
@@ -296,17 +295,16 @@ func (s *Space) round(ctx context.Context) (scan time.Duration) {
 		scan = time.Since(start)
 	} else {
 		for name := range dirty {
-			changed, err := s.tree.Look(ctx, name, s.watch)
+			found, err := s.tree.Look(ctx, name, s.watch)
 			if err != nil {
 				s.w.opts.Log.Debug("a changed file cannot be looked at", "space", s.path, "file", name, "error", err)
 				continue
 			}
-			r.Paths = append(r.Paths, changed...)
+			r.add(found)
 		}
-		slices.Sort(r.Paths)
-		r.Paths = slices.Compact(r.Paths)
+		r.sort()
 	}
-	if ctx.Err() == nil && (len(r.Paths) > 0 || r.First) {
+	if ctx.Err() == nil && (len(r.Changed)+len(r.Fresh) > 0 || r.First) {
 		s.report(ctx, r)
 	}
 	return scan

@@ -55,7 +55,7 @@ func (v *watched) until(t *testing.T, paths ...string) {
 		want[p] = true
 	}
 	for len(want) > 0 {
-		for _, p := range v.next(t).Paths {
+		for _, p := range v.next(t).Changed {
 			delete(want, p)
 		}
 	}
@@ -120,7 +120,7 @@ func TestSync(t *testing.T) {
 		must(t, v.space.Sync(t.Context()))
 		found := false
 		for len(v.reports) > 0 {
-			for _, p := range (<-v.reports).Paths {
+			for _, p := range (<-v.reports).Changed {
 				found = found || p == name
 			}
 		}
@@ -157,7 +157,7 @@ func TestManySpaces(t *testing.T) {
 		dir := t.TempDir()
 		dirs = append(dirs, dir)
 		spaces = append(spaces, w.Follow(dir, watch.NewTree(root(t, dir)), func(_ context.Context, r watch.Report) {
-			for _, p := range r.Paths {
+			for _, p := range r.Changed {
 				reports <- fmt.Sprint(i, " ", p)
 			}
 			if r.First {
