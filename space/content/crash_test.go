@@ -94,10 +94,7 @@ var deeds = map[string][]deed{
 // Whatever a power loss at any step leaves, every change is there wholly or not at all, what was acknowledged is there, nothing needs recovery,
 // no temporary file is left, and opening once more changes nothing.
 func TestPowerLoss(t *testing.T) {
-	subsets := 24
-	if os.Getenv("REPA_TEST") == "long" {
-		subsets = 400
-	}
+	subsets := fewer(24, 4, 400)
 	total := 0
 	for name, story := range deeds {
 		t.Run(name, func(t *testing.T) {
@@ -135,6 +132,17 @@ func TestPowerLoss(t *testing.T) {
 		})
 	}
 	t.Logf("%d states", total)
+}
+
+// fewer chooses how much a battery does: as a rule, under the race detector, which is ten times slower, and in the long form.
+func fewer(rule, race, long int) int {
+	switch {
+	case os.Getenv("REPA_TEST") == "long":
+		return long
+	case raced:
+		return race
+	}
+	return rule
 }
 
 func checkAfterCrash(t *testing.T, where string, disk *crashfs.FS, story []deed, states []map[string]string, acked int) {
@@ -186,4 +194,51 @@ func checkAfterCrash(t *testing.T, where string, disk *crashfs.FS, story []deed,
 	if err := again.close(); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
+}
+
+// The power fails again at every step of the recovery from a failure in the middle of a change.
+func TestCrashInsideRecovery(t *testing.T) {
+	count := 0
+	for name, story := range deeds {
+		disk := crashfs.New()
+		d := openDesk(t, disk, "/space")
+		states := []map[string]string{tree(t, d.root, ".")}
+		trace := disk.Record()
+		for _, step := range story {
+			if err := step.do(t.Context(), d); err != nil {
+				t.Fatalf("%s: %v", step.id, err)
+			}
+			trace.Mark(step.id)
+			states = append(states, tree(t, d.root, "."))
+		}
+		trace.Stop()
+		for i := 0; i <= trace.Len(); i += fewer(3, 9, 1) {
+			acked := 0
+			for _, mark := range trace.Marks() {
+				if mark.Step <= i {
+					acked++
+				}
+			}
+			first := trace.At(i).All()
+			again := first.Record()
+			recovered, err := openOn(t.Context(), first, "/space")
+			if err != nil {
+				t.Fatalf("%s, step %d: %v", name, i, err)
+			}
+			again.Stop()
+			if err := recovered.close(); err != nil {
+				t.Fatal(err)
+			}
+			for k := range again.Len() + 1 {
+				for after := range again.At(k).Subsets(fewer(4, 2, 16)) {
+					count++
+					checkAfterCrash(t, fmt.Sprintf("%s: step %d, then step %d of the recovery", name, i, k), after, story, states, acked)
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d states", count)
 }

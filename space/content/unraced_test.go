@@ -1,0 +1,5 @@
+//go:build !race
+
+package content_test
+
+const raced = false
