@@ -193,3 +193,18 @@ func TestRenameTo(t *testing.T) {
 		}
 	}
 }
+
+func TestFree(t *testing.T) {
+	root, err := vfs.OS(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	disk, ok := vfs.FS(root).(interface{ Free() (int64, error) })
+	if !ok {
+		t.Skip("this system does not tell")
+	}
+	if n, err := disk.Free(); err != nil || n <= 0 {
+		t.Errorf("%d bytes free: %v", n, err)
+	}
+}

@@ -165,8 +165,8 @@ type Observed struct {
 	Relinked []Result // items whose file was found under another name
 }
 
-// Observe looks at paths that another program may have changed and writes down what is new. Texts of at most limit bytes are read and kept, and
-// whatever has a history; of others only the size is noted. When the file of an item is gone and exactly one of the paths has its bytes, the item follows. Errors: of
+// Observe looks at paths that another program may have changed and writes down what is new. Of at most limit bytes, texts are read and kept, and
+// whatever has a history, as long as that takes no more than a tenth of the free disk; of others only the size is noted. When the file of an item is gone and exactly one of the paths has its bytes, the item follows. Errors: of
 // the disk; a path that cannot be looked at is left out.
 func (e *Engine) Observe(ctx context.Context, limit int64, paths ...string) (Observed, error) {
 	e.change.Lock()
@@ -179,8 +179,9 @@ func (e *Engine) Observe(ctx context.Context, limit int64, paths ...string) (Obs
 		}
 	}()
 	slices.Sort(paths)
+	spare := e.spare()
 	for _, name := range slices.Compact(paths) {
-		l, err := e.observable(ctx, name, limit)
+		l, err := e.observable(ctx, name, min(limit, spare))
 		if err != nil {
 			if ctx.Err() != nil {
 				return out, ctx.Err()
@@ -191,6 +192,7 @@ func (e *Engine) Observe(ctx context.Context, limit int64, paths ...string) (Obs
 		if l == nil {
 			continue
 		}
+		spare -= int64(len(l.data))
 		looks = append(looks, l)
 		out.Changed = append(out.Changed, l.path)
 	}
@@ -209,6 +211,22 @@ func (e *Engine) Observe(ctx context.Context, limit int64, paths ...string) (Obs
 		out.Relinked = append(out.Relinked, r)
 	}
 	return out, nil
+}
+
+// spareShare is the part of the free disk that others' changes may take without anybody being asked.
+const spareShare = 10
+
+// spare is how many bytes of others' changes may be kept now.
+func (e *Engine) spare() int64 {
+	disk, ok := e.root.(interface{ Free() (int64, error) })
+	if !ok {
+		return math.MaxInt64
+	}
+	free, err := disk.Free()
+	if err != nil {
+		return math.MaxInt64
+	}
+	return free / spareShare
 }
 
 // observable looks at a path and returns what is new there, nil when nothing is. Folders are no news.
