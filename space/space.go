@@ -15,6 +15,7 @@ import (
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/space/content"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // MetaFolder is the sub-folder of a space that belongs to Repa.
@@ -242,7 +243,7 @@ func (s *Space) openStore(ctx context.Context, opts cas.Options) (err error) {
 	}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
-		return &Error{code: coded.Code(), message: fmt.Sprintf("%s cannot be opened: %v. Nothing was changed", s.path, err), cause: err}
+		return fault.Wrap(coded.Code(), fmt.Sprintf("%s cannot be opened: %v. Nothing was changed", s.path, err), err)
 	}
 	return diskError("store "+dir, err)
 }
@@ -251,8 +252,8 @@ func (s *Space) inUse() error {
 	e := fail("space_in_use", "%s is open in another Repa backend; close it there or use that one", s.path)
 	var owner Owner
 	if data, err := vfs.ReadFile(s.meta, "owner.json", maxIdentity); err == nil && json.Unmarshal(data, &owner) == nil {
-		e.message = fmt.Sprintf("%s is open in another Repa backend (process %d); close it there or use that one", s.path, owner.PID)
-		e.details = map[string]any{"pid": owner.PID, "connectionFile": owner.ConnectionFile}
+		e = fail("space_in_use", "%s is open in another Repa backend (process %d); close it there or use that one", s.path, owner.PID).
+			With(map[string]any{"pid": owner.PID, "connectionFile": owner.ConnectionFile})
 	}
 	return e
 }

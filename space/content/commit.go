@@ -15,6 +15,7 @@ import (
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // parallel is how many files of one operation are written at once: a sync waits for the disk, not for a core.
@@ -93,14 +94,14 @@ func (e *Engine) repeated(id, hash string) (bool, Result, error) {
 		}
 		return true, Result{}, fail(code, "operation %s failed before and is not tried again: %s; use a new id", id, o.err)
 	}
-	return true, Result{}, fail(codeRecovery, "operation %s was interrupted and needs recovery", id).with(map[string]any{"operationId": id, "conflicts": o.conflicts})
+	return true, Result{}, fail(codeRecovery, "operation %s was interrupted and needs recovery", id).With(map[string]any{"operationId": id, "conflicts": o.conflicts})
 }
 
 // stored reads the record of an operation from the journal.
 func (e *Engine) stored(o *operation) (record, error) {
 	r, err := e.journal.ReadAt(o.at)
 	if err != nil {
-		return record{}, &Error{code: codeInvalid, message: fmt.Sprintf("the record of operation %s cannot be read: %v", o.id, err), cause: err}
+		return record{}, fault.Wrap(codeInvalid, fmt.Sprintf("the record of operation %s cannot be read: %v", o.id, err), err)
 	}
 	return decode(r)
 }
@@ -108,13 +109,13 @@ func (e *Engine) stored(o *operation) (record, error) {
 func catalogError(err error) error {
 	var taken *catalog.TakenError
 	if errors.As(err, &taken) {
-		return (&Error{code: codeConflict, message: err.Error(), cause: err}).with(map[string]any{"ids": taken.IDs[:], "location": taken.Location.Path})
+		return fault.Wrap(codeConflict, err.Error(), err).With(map[string]any{"ids": taken.IDs[:], "location": taken.Location.Path})
 	}
 	var missing *catalog.MissingError
 	if errors.As(err, &missing) {
-		return &Error{code: codeNotFound, message: err.Error(), cause: err}
+		return fault.Wrap(codeNotFound, err.Error(), err)
 	}
-	return &Error{code: codeConflict, message: err.Error(), cause: err}
+	return fault.Wrap(codeConflict, err.Error(), err)
 }
 
 // result tells what a record will have done.
@@ -196,7 +197,7 @@ func (e *Engine) commitRecord(ctx context.Context, r record) error {
 
 // journalFailed notes that the journal takes no more records: what reached the disk is unknown until it is opened again.
 func (e *Engine) journalFailed(err error) error {
-	out := &Error{code: codeStorage, message: fmt.Sprintf("the journal of %s cannot be written: %v; free the disk, then open the space again", e.path, reason(err)), cause: err}
+	out := fault.Wrap(codeStorage, fmt.Sprintf("the journal of %s cannot be written: %v; free the disk, then open the space again", e.path, fault.Reason(err)), err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.broken = out

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/repa-app/repa/cas"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // Derived is a patch that is computed from what the space has when its turn comes.
@@ -110,7 +111,7 @@ func lossless(v any) (json.RawMessage, error) {
 		err = decoder.Decode(&back)
 	}
 	if err != nil {
-		return nil, &Error{code: codeInput, message: fmt.Sprintf("the request of a derived patch is no JSON: %v", err), cause: err}
+		return nil, fault.Wrap(codeInput, fmt.Sprintf("the request of a derived patch is no JSON: %v", err), err)
 	}
 	return data, nil
 }

@@ -6,32 +6,11 @@ import (
 	"io/fs"
 
 	"github.com/repa-app/repa/cas/vfs"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
-// Error is a domain error with a stable code. Its text names the object and what to do.
-type Error struct {
-	code    string
-	message string
-	details map[string]any
-	cause   error
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.message }
-
-// Code returns the stable code, one of the codes of protocol version 1 for content and operations, or match_not_found.
-func (e *Error) Code() string { return e.code }
-
-// Details returns data for programs, or nil.
-func (e *Error) Details() any {
-	if e.details == nil {
-		return nil
-	}
-	return e.details
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.cause }
+// Error is a domain error with a stable code, one of the codes of protocol version 1 for content and operations, or match_not_found.
+type Error = fault.Error
 
 // Codes of errors.
 const (
@@ -54,18 +33,11 @@ const (
 	codeInvalid     = "invalid_storage"
 )
 
-func fail(code, format string, args ...any) *Error {
-	return &Error{code: code, message: fmt.Sprintf(format, args...)}
-}
-
-func (e *Error) with(details map[string]any) *Error {
-	e.details = details
-	return e
-}
+func fail(code, format string, args ...any) *Error { return fault.New(code, format, args...) }
 
 // conflict says that something is not at its base. An empty revision is "not there".
 func conflict(what, expected, actual, why string) *Error {
-	return fail(codeConflict, "%s was not changed: %s", what, why).with(map[string]any{"path": what, "expected": nullable(expected), "actual": nullable(actual)})
+	return fail(codeConflict, "%s was not changed: %s", what, why).With(map[string]any{"path": what, "expected": nullable(expected), "actual": nullable(actual)})
 }
 
 func nullable(revision string) any {
@@ -92,39 +64,28 @@ func diskError(what string, err error) error {
 	code, hint := codeStorage, "check the disk and try again"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{code: codeNotFound, message: what + " does not exist", cause: err}
+		return fault.Wrap(codeNotFound, what+" does not exist", err)
 	case errors.Is(err, fs.ErrPermission):
 		code, hint = codePermission, "check the permissions of the file and its folder"
 	case errors.Is(err, vfs.ErrTooLarge):
-		return &Error{code: codeLimit, message: fmt.Sprintf("%s is larger than %d MiB and cannot be read whole", what, maxDocument>>20), cause: err}
+		return fault.Wrap(codeLimit, fmt.Sprintf("%s is larger than %d MiB and cannot be read whole", what, maxDocument>>20), err)
 	case errors.Is(err, vfs.ErrIsDir):
-		return &Error{code: codeInput, message: what + " is a folder, not a file", cause: err}
+		return fault.Wrap(codeInput, what+" is a folder, not a file", err)
 	}
-	return &Error{code: code, message: fmt.Sprintf("%s: %v; %s", what, reason(err), hint), cause: err}
-}
-
-// reason strips the path from an error of the disk: the sentence around it names the object already.
-func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return fault.Wrap(code, fmt.Sprintf("%s: %v; %s", what, fault.Reason(err), hint), err)
 }
 
 // about names the file in an error of a package that knows only texts; code and details stay.
 func about(name string, err error) error {
-	out := &Error{code: codeOf(err), message: fmt.Sprintf("%s was not changed: %v", name, err), cause: err}
-	if out.code == "" {
-		out.code = codeFailed
+	code := codeOf(err)
+	if code == "" {
+		code = codeFailed
 	}
-	out.details = map[string]any{"path": name}
+	out := fault.Wrap(code, fmt.Sprintf("%s was not changed: %v", name, err), err).With(map[string]any{"path": name})
 	var detailed interface{ Details() any }
 	if errors.As(err, &detailed) {
 		if d, ok := detailed.Details().(map[string]any); ok {
-			for k, v := range d {
-				out.details[k] = v
-			}
+			out.With(d)
 		}
 	}
 	return out

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/space/catalog"
 	"github.com/repa-app/repa/space/grant"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // Grants says which files outside of the space may be read for it.
@@ -35,18 +35,16 @@ func grantError(name string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, grant.ErrNone):
-		return &Error{code: codePermission, message: name + " is outside of this space and may not be read for it; add it as a material first", cause: err}
+		return fault.Wrap(codePermission, name+" is outside of this space and may not be read for it; add it as a material first", err)
 	case errors.Is(err, grant.ErrMoved):
-		return &Error{code: codePermission, message: name + " is no plain file, or leads through a symbolic link; name the file itself", cause: err}
+		return fault.Wrap(codePermission, name+" is no plain file, or leads through a symbolic link; name the file itself", err)
 	}
 	return diskError(name, err)
 }
 
-// lookExternal is readExternal, or with a negative limit a look without reading.
+// lookExternal looks at a granted file outside of the space and reads it: whole up to limit bytes, else into the store; not at all with a negative limit. The
+// caller closes it.
 func (e *Engine) lookExternal(ctx context.Context, name string, limit int64) (*look, error) {
-	if limit >= 0 {
-		return e.readExternal(ctx, name, limit)
-	}
 	if e.grants == nil {
 		return nil, grantError(name, grant.ErrNone)
 	}
@@ -58,39 +56,7 @@ func (e *Engine) lookExternal(ctx context.Context, name string, limit int64) (*l
 		return nil, grantError(name, err)
 	}
 	l := &look{path: name, file: f}
-	if l.info, err = f.Stat(); err != nil {
-		l.close()
-		return nil, diskError(name, err)
-	}
-	l.image = Image{Kind: kindFile, Size: l.info.Size(), Mode: l.info.Mode().Perm()}
-	return l, nil
-}
-
-// readExternal reads a granted file outside of the space: whole up to limit bytes, else into the store. The caller closes it.
-func (e *Engine) readExternal(ctx context.Context, name string, limit int64) (*look, error) {
-	if e.grants == nil {
-		return nil, grantError(name, grant.ErrNone)
-	}
-	f, err := e.grants.Open(e.spaceID, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &look{path: name, image: absent}, nil
-	}
-	if err != nil {
-		return nil, grantError(name, err)
-	}
-	l := &look{path: name, file: f}
-	if l.info, err = f.Stat(); err == nil {
-		size := l.info.Size()
-		var body cas.ID
-		if size <= limit {
-			l.data, err = readAll(f, size, limit)
-			body, size = cas.Sum(l.data), int64(len(l.data))
-		} else {
-			body, err = e.store.PutReader(ctx, f)
-		}
-		l.image = file(body, size, l.info.Mode())
-	}
-	if err != nil {
+	if err := e.fill(ctx, l, limit); err != nil {
 		l.close()
 		return nil, diskError(name, err)
 	}
@@ -128,7 +94,7 @@ func (e *Engine) Collect(ctx context.Context, by By, c Collect) (Result, error) 
 		if _, err := p.atBase(l.item.ID, c.Base); err != nil {
 			return err
 		}
-		seen, err := e.readExternal(ctx, l.at.Path, maxDocument)
+		seen, err := e.lookExternal(ctx, l.at.Path, maxDocument)
 		if err != nil {
 			return err
 		}

@@ -67,25 +67,35 @@ func (e *Engine) read(ctx context.Context, name string, limit int64) (*look, err
 		return nil, diskError(name, err)
 	}
 	l.file = f
-	if l.info, err = f.Stat(); err == nil && !l.info.Mode().IsRegular() {
-		err = fail(codeUnsupported, "%s is neither a file nor a folder", name)
-	}
-	var body cas.ID
-	size := int64(0)
-	if err == nil {
-		if size = l.info.Size(); size <= limit {
-			l.data, err = readAll(f, size, limit)
-			body, size = cas.Sum(l.data), int64(len(l.data))
-		} else {
-			body, err = e.store.PutReader(ctx, f)
-		}
-	}
-	if err != nil {
+	if err := e.fill(ctx, l, limit); err != nil {
 		l.close()
 		return nil, diskError(name, err)
 	}
-	l.image = file(body, size, l.info.Mode())
 	return l, nil
+}
+
+// fill completes a look at an open file: with its bytes up to limit, with those of a larger one in the store, or with a negative limit without any.
+func (e *Engine) fill(ctx context.Context, l *look, limit int64) (err error) {
+	if l.info, err = l.file.Stat(); err != nil {
+		return err
+	}
+	if !l.info.Mode().IsRegular() {
+		return fail(codeUnsupported, "%s is neither a file nor a folder", l.path)
+	}
+	size := l.info.Size()
+	l.image = Image{Kind: kindFile, Size: size, Mode: l.info.Mode().Perm()}
+	var body cas.ID
+	switch {
+	case limit < 0:
+		return nil
+	case size <= limit:
+		l.data, err = readAll(l.file, size, limit)
+		body, size = cas.Sum(l.data), int64(len(l.data))
+	default:
+		body, err = e.store.PutReader(ctx, l.file)
+	}
+	l.image = file(body, size, l.info.Mode())
+	return err
 }
 
 // readAll reads a file from its start; a growing one is refused with vfs.ErrTooLarge above limit.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 	"github.com/repa-app/repa/space/text"
 )
 
@@ -62,7 +63,7 @@ func (e *Engine) storeError(err error) error {
 	if err == nil || codeOf(err) != "" {
 		return err
 	}
-	return &Error{code: codeStorage, message: fmt.Sprintf("the store of %s: %v; check the disk and try again", e.path, err), cause: err}
+	return fault.Wrap(codeStorage, fmt.Sprintf("the store of %s: %v; check the disk and try again", e.path, err), err)
 }
 
 // observed writes down that a path is not as the history last knew it. change is held.
@@ -105,6 +106,11 @@ func (e *Engine) observed(ctx context.Context, looks ...*look) error {
 			return e.storeError(err)
 		}
 	}
+	return e.enterObserved(ctx, r, false)
+}
+
+// enterObserved makes an observation part of the history. An overwritten one came before the newest operation of its path, which stays the last.
+func (e *Engine) enterObserved(ctx context.Context, r record, overwritten bool) error {
 	rec, err := encode(typeObserved, r)
 	if err != nil {
 		return err
@@ -116,8 +122,16 @@ func (e *Engine) observed(ctx context.Context, looks ...*look) error {
 	o := newOperation(r, at)
 	o.status = Committed
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.enter(o)
-	e.mu.Unlock()
+	if !overwritten {
+		return nil
+	}
+	if list := e.byPath[r.Files[0].Path]; len(list) > 1 {
+		n := len(list)
+		list[n-1], list[n-2] = list[n-2], list[n-1]
+		list[n-1].seq, list[n-2].seq = list[n-2].seq, list[n-1].seq
+	}
 	return nil
 }
 
@@ -137,26 +151,7 @@ func (e *Engine) keepOverwritten(ctx context.Context, name string, l *look) erro
 	if err := e.store.Hold(ctx, owner(r.ID), body); err != nil {
 		return err
 	}
-	rec, err := encode(typeObserved, r)
-	if err != nil {
-		return err
-	}
-	at, err := e.journal.AppendAt(ctx, rec)
-	if err != nil {
-		return e.journalFailed(err)
-	}
-	o := newOperation(r, at)
-	o.status = Committed
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	// It came before the change that replaced it: the newest operation of the path stays the last.
-	e.enter(o)
-	list := e.byPath[name]
-	if n := len(list); n > 1 {
-		list[n-1], list[n-2] = list[n-2], list[n-1]
-		list[n-1].seq, list[n-2].seq = list[n-2].seq, list[n-1].seq
-	}
-	return nil
+	return e.enterObserved(ctx, r, true)
 }
 
 // Observed says what Observe found.

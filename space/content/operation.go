@@ -8,6 +8,7 @@ import (
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/recordlog"
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // Actor is who does something.
@@ -146,7 +147,7 @@ func encode(typ uint8, r record) (recordlog.Record, error) {
 func decode(r recordlog.Record) (record, error) {
 	var out record
 	if err := json.Unmarshal(r.Payload, &out); err != nil {
-		return record{}, &Error{code: codeInvalid, message: fmt.Sprintf("the journal's record at %d of segment %d cannot be read: %v", r.At.Offset, r.At.Segment, err), cause: err}
+		return record{}, fault.Wrap(codeInvalid, fmt.Sprintf("the journal's record at %d of segment %d cannot be read: %v", r.At.Offset, r.At.Segment, err), err)
 	}
 	return out, nil
 }

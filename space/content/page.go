@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 	"github.com/repa-app/repa/space/text"
 )
 
@@ -121,7 +122,7 @@ func (e *Engine) open(ctx context.Context, t Target) (located, *look, error) {
 	}
 	read := e.read
 	if l.at.Kind == catalog.External {
-		read = e.readExternal
+		read = e.lookExternal
 	}
 	seen, err := read(ctx, l.at.Path, maxDocument)
 	if err != nil {
@@ -159,7 +160,7 @@ func (e *Engine) ReadText(ctx context.Context, t Target) (Document, error) {
 	}
 	s, err := text.Decode(seen.data, "")
 	if err != nil {
-		return Document{}, &Error{code: codeFormat, message: l.at.Path + ": " + err.Error(), cause: err}
+		return Document{}, fault.Wrap(codeFormat, l.at.Path+": "+err.Error(), err)
 	}
 	if err := e.noted(ctx, seen); err != nil {
 		return Document{}, err

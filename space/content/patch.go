@@ -7,6 +7,7 @@ import (
 
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 	"github.com/repa-app/repa/space/patch"
 )
 
@@ -71,7 +72,7 @@ func (e *Engine) ApplyPatch(ctx context.Context, by By, w Patch) (Result, []Patc
 func (p *plan) patch(w Patch) (reports []PatchReport, err error) {
 	parsed, err := patch.Parse(w.Text)
 	if err != nil {
-		return nil, &Error{code: codePatch, message: "the patch was not applied: " + err.Error(), cause: err}
+		return nil, fault.Wrap(codePatch, "the patch was not applied: "+err.Error(), err)
 	}
 	bases, err := p.bases(w.Bases)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"github.com/repa-app/repa/cas"
+	"github.com/repa-app/repa/space/internal/fault"
 )
 
 // where says how far a path got.
@@ -78,14 +79,14 @@ func (e *Engine) revert(ctx context.Context, o *operation, cause error) error {
 		return err
 	}
 	if o.status == NeedsRecovery {
-		return (&Error{code: codeRecovery, message: fmt.Sprintf("%v. A part of the change stays, because other programs changed its files meanwhile: %v. "+
-			"Look at them, then settle operation %s", cause, o.conflicts, o.id), cause: cause}).with(map[string]any{"operationId": o.id, "conflicts": o.conflicts})
+		return fault.Wrap(codeRecovery, fmt.Sprintf("%v. A part of the change stays, because other programs changed its files meanwhile: %v. "+
+			"Look at them, then settle operation %s", cause, o.conflicts, o.id), cause).With(map[string]any{"operationId": o.id, "conflicts": o.conflicts})
 	}
 	var known *Error
 	if errors.As(cause, &known) {
 		return cause
 	}
-	return &Error{code: code, message: cause.Error(), cause: cause}
+	return fault.Wrap(code, cause.Error(), cause)
 }
 
 // rollBack makes every file of an operation as it was before, if each still is as it was before or as the operation wanted it. Otherwise

@@ -65,7 +65,7 @@ func (e *Engine) itemsHaveFiles(o *operation) error {
 		}
 		if l.image.Kind == kindAbsent {
 			return fail(codeRecovery, "content %s has no file at %s; relink it to where its file is, or remove it, then settle operation %s", now.ID, now.Location.Path, o.id).
-				with(map[string]any{"operationId": o.id, "id": now.ID, "path": now.Location.Path})
+				With(map[string]any{"operationId": o.id, "id": now.ID, "path": now.Location.Path})
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (p *plan) register(at catalog.Location, role catalog.Role, id string, origi
 		return nil, fail(codeInput, "content id %s was used before in this space; choose another", id)
 	}
 	if other := p.itemAt(at); other != nil {
-		return nil, fail(codeRegistered, "%s is registered already, as %s", at.Path, other.ID).with(map[string]any{"id": other.ID, "path": at.Path})
+		return nil, fail(codeRegistered, "%s is registered already, as %s", at.Path, other.ID).With(map[string]any{"id": other.ID, "path": at.Path})
 	}
 	i := &catalog.Item{ID: id, Location: at, Role: role, MediaType: catalog.MediaType(at.Path), State: catalog.Active,
 		Members: []catalog.Member{}, Resources: []catalog.Resource{}, Origin: origin}

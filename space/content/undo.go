@@ -44,7 +44,7 @@ func (e *Engine) undoable(id string) (*operation, error) {
 	case o.status != Committed:
 		return nil, fail(codeInput, "operation %s did not change anything (%s), so there is nothing to undo", id, o.status)
 	case o.undoneBy != "" && !e.undone(o.undoneBy):
-		return nil, fail(codeConflict, "operation %s was undone before, by %s; undo that to do it again", id, o.undoneBy).with(map[string]any{"undoneBy": o.undoneBy})
+		return nil, fail(codeConflict, "operation %s was undone before, by %s; undo that to do it again", id, o.undoneBy).With(map[string]any{"undoneBy": o.undoneBy})
 	}
 	return o, nil
 }
@@ -88,7 +88,7 @@ func (p *plan) undo(o *operation) error {
 	if len(conflicts) > 0 {
 		slices.Sort(conflicts)
 		return fail(codeConflict, "operation %s was not undone: later changes of %v cannot be told apart from it; change these files by hand", o.id, conflicts).
-			with(map[string]any{"operationId": o.id, "paths": conflicts})
+			With(map[string]any{"operationId": o.id, "paths": conflicts})
 	}
 	for _, c := range r.Items {
 		if err := p.undoItem(c); err != nil {
@@ -410,10 +410,10 @@ func (e *Engine) UndoRun(ctx context.Context, by By, run, undoID string) (RunUnd
 func conflictPaths(err error) []string {
 	var known *Error
 	if errors.As(err, &known) {
-		if paths, ok := known.details["paths"].([]string); ok {
+		if paths, ok := known.Detail("paths").([]string); ok {
 			return paths
 		}
-		if name, ok := known.details["path"].(string); ok {
+		if name, ok := known.Detail("path").(string); ok {
 			return []string{name}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/space/catalog"
+	"github.com/repa-app/repa/space/internal/fault"
 	"github.com/repa-app/repa/space/text"
 )
 
@@ -133,7 +134,7 @@ func (p *plan) setResource(l located, resource string, mode fs.FileMode) error {
 	}
 	info, err := p.e.store.Stat(id)
 	if err != nil {
-		return (&Error{code: codeGone, message: fmt.Sprintf("the bytes %s are not in the store; upload them again", resource), cause: err})
+		return fault.Wrap(codeGone, fmt.Sprintf("the bytes %s are not in the store; upload them again", resource), err)
 	}
 	p.notes = append(p.notes, l.at.Path)
 	return p.set(l.at.Path, file(id, info.Size, mode), nil)
@@ -163,7 +164,7 @@ func (p *plan) encodeLike(l located, before *look, w Write) ([]byte, error) {
 func encodeText(l located, as text.Text, s string) ([]byte, error) {
 	data, err := as.Encode(s)
 	if err != nil {
-		return nil, &Error{code: codeFormat, message: fmt.Sprintf("%s was not changed: %v", l, err), cause: err}
+		return nil, fault.Wrap(codeFormat, fmt.Sprintf("%s was not changed: %v", l, err), err)
 	}
 	return data, nil
 }
@@ -199,8 +200,7 @@ func (p *plan) keepBoth(l located, base string, current *look, data []byte, over
 		}
 	}
 	c := conflict(l.at.Path, base, revisionText(current.image), fmt.Sprintf("it was changed since it was read, in %d of the same places; both versions are kept, choose or join them", overlaps))
-	c.details["yours"], c.details["overlaps"] = cas.Sum(data).String(), overlaps
-	return c
+	return c.With(map[string]any{"yours": cas.Sum(data).String(), "overlaps": overlaps})
 }
 
 // Edits replaces places of a text file.
@@ -256,7 +256,7 @@ func (p *plan) decode(l located, before *look) (text.Text, error) {
 	}
 	t, err := text.Decode(before.data, "")
 	if err != nil {
-		return text.Text{}, &Error{code: codeFormat, message: fmt.Sprintf("%s was not changed: %v", l, err), cause: err}
+		return text.Text{}, fault.Wrap(codeFormat, fmt.Sprintf("%s was not changed: %v", l, err), err)
 	}
 	return t, nil
 }
