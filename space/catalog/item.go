@@ -96,7 +96,7 @@ func (i *Item) Same(other *Item) bool {
 
 // Digest is the digest of v as canonical JSON (RFC 8785), in a name space of its own. v must encode.
 func Digest(name string, v any) string {
-	data, err := json.Marshal(v)
+	data, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // what is no text is refused by whoever uses it
 	if err == nil {
 		err = (*jsontext.Value)(&data).Canonicalize()
 	}

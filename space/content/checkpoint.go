@@ -20,8 +20,12 @@ const checkpointVersion = 1
 
 var errCheckpoint = errors.New("the checkpoint's section of contents is damaged")
 
-// Checkpoint is what the journal says of contents so far. Nothing may change meanwhile: it is for an engine that is not started yet, or is closed.
+// Checkpoint is what the journal says of contents so far. It waits for the operation under way; the journal must not take records meanwhile.
 func (e *Engine) Checkpoint() ([]byte, error) {
+	e.change.Lock()
+	defer e.change.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	w := &writer{}
 	w.number(checkpointVersion)
 	w.number(uint64(e.catalog.Len()))

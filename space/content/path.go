@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -20,9 +21,10 @@ const ownFolder = ".repa"
 // tempFolder, in Repa's folder, has files that are about to be renamed into the space. When a space is opened it is emptied.
 const tempFolder = ownFolder + "/tmp"
 
-// Hidden reports whether a name in a folder is never shown: Repa's own folder, and temporary files of other versions.
+// Hidden reports whether a name in a folder is never shown: Repa's own folder, temporary files of other versions, and names that are no text, which
+// nobody could write down.
 func Hidden(name string) bool {
-	return isOwn(name) || strings.HasPrefix(name, ".repa-") && strings.HasSuffix(name, ".tmp")
+	return isOwn(name) || !utf8.ValidString(name) || strings.HasPrefix(name, ".repa-") && strings.HasSuffix(name, ".tmp")
 }
 
 func isOwn(name string) bool {
@@ -36,6 +38,9 @@ func (e *Engine) clean(name string) (string, error) {
 	name = strings.TrimPrefix(name, "@")
 	if name == "" {
 		return "", fail(codeInput, "the path is empty; give one relative to the space's folder")
+	}
+	if !utf8.ValidString(name) {
+		return "", fail(codeInput, "path %q is no text", original)
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return "", fail(codeInput, "path %q contains a control character; no file of a space is named so", original)

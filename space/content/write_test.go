@@ -46,3 +46,21 @@ func TestWriteIsDoneOnce(t *testing.T) {
 		}
 	}
 }
+
+// Names and texts that are no text are refused or passed over, and break nothing.
+func TestWhatIsNoText(t *testing.T) {
+	d := newDesk(t)
+	d.outside(t, "good.md", "x\n")
+	d.outside(t, "bad-\xff.md", "x\n")
+	list, err := d.List(t.Context(), ".")
+	if err != nil || len(list) != 1 || list[0].Location.Path != "good.md" {
+		t.Errorf("%+v %v", list, err)
+	}
+	if o := d.observe(t, "bad-\xff.md", "good.md"); !cmp.Equal(o.Changed, []string{"good.md"}) {
+		t.Errorf("observed %q", o.Changed)
+	}
+	_, err = d.Write(t.Context(), learner, content.Write{ID: "w1", Target: content.At("new-\xff.md"), Text: "x", Base: none})
+	wantCode(t, err, "invalid_input")
+	_, err = d.Write(t.Context(), learner, content.Write{ID: "w2", Target: content.At("new.md"), Text: "\xff", Base: none})
+	wantCode(t, err, "unsupported_format")
+}
