@@ -78,10 +78,20 @@ func targetOf(path string) content.Target {
 	return content.At(path)
 }
 
+// maxImage bounds an image that a model is shown: what the providers take.
+const maxImage = 5 << 20
+
+// images are the media types that models look at.
+var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+
 // Read implements tool.Reader. A reference to a resource reads kept bytes.
 func (f spaceFiles) Read(ctx context.Context, path string) (tool.Document, error) {
 	if id, ok := strings.CutPrefix(path, "repa:resource/"); ok {
 		return f.readResource(ctx, path, id)
+	}
+	if info, err := f.space.Content().Inspect(ctx, targetOf(path)); err == nil && slices.Contains(images, info.MediaType) {
+		b, err := f.space.Content().ReadBytes(ctx, targetOf(path), maxImage)
+		return tool.Document{ID: b.ID, Path: b.Path, Revision: b.Revision, Size: int64(len(b.Data)), Image: &tool.Image{MimeType: b.MediaType, Data: b.Data}}, err
 	}
 	d, err := f.space.Content().ReadText(ctx, targetOf(path))
 	return tool.Document{ID: d.ID, Path: d.Path, Text: d.Text, Encoding: d.Encoding, Revision: d.Revision, Size: d.Size}, err

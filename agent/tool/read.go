@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -24,7 +25,7 @@ type readArgs struct {
 func (*readTool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "read",
-		Description: `Read a text file of the space. Each line comes with its number and a tab, which are not part of the file. ` +
+		Description: `Read a text file of the space, or look at an image (PNG, JPEG, GIF, WebP, BMP). Each line comes with its number and a tab, which are not part of the file. ` +
 			`Cite what you use as path:line, for example notes/primes.md:12. At most 2000 lines or 50 KiB are shown at once; ` +
 			`continue with offset. The last line names the path and the revision that was read. Registered contents can be named repa:document/<id>.`,
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
@@ -46,6 +47,10 @@ func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 	if err != nil {
 		return failed(ctx, err)
 	}
+	if doc.Image != nil {
+		r.seen.put(doc)
+		return picture(doc), nil
+	}
 	lines := splitLines(doc.Text)
 	from := max(args.Offset, 1)
 	if from > len(lines) && from > 1 {
@@ -66,6 +71,14 @@ func (r *readTool) Execute(ctx context.Context, _ string, raw json.RawMessage) (
 	result := Text(strings.TrimSuffix(shown.text, "\n") + "\n" + machineLine(doc))
 	result.Details, result.bounded = details(members), true
 	return result, nil
+}
+
+// picture shows an image; there are no lines to choose from.
+func picture(doc Document) Result {
+	result := Text(fmt.Sprintf("Image %s (%s, %d bytes).\n%s", doc.Path, doc.Image.MimeType, doc.Size, machineLine(doc)))
+	result.Content = append(result.Content, llm.Block{Type: llm.BlockImage, MimeType: doc.Image.MimeType, Data: base64.StdEncoding.EncodeToString(doc.Image.Data)})
+	result.Details = details(map[string]any{"path": doc.Path, "revision": doc.Revision, "mimeType": doc.Image.MimeType, "size": doc.Size})
+	return result
 }
 
 func machineLine(doc Document) string {

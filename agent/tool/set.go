@@ -13,10 +13,17 @@ type Document struct {
 	Text     string
 	Encoding string // of the file on disk; "" and "utf-8" need no mention
 	Revision string
-	Size     int64 // bytes
+	Size     int64  // bytes
+	Image    *Image // instead of Text
 }
 
-// Reader reads a text file. Its errors are domain errors with messages for people.
+// Image is a picture that a model may be shown.
+type Image struct {
+	MimeType string
+	Data     []byte
+}
+
+// Reader reads a text file or an image. Its errors are domain errors with messages for people.
 type Reader interface {
 	Read(ctx context.Context, path string) (Document, error)
 }

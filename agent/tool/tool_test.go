@@ -319,3 +319,16 @@ func TestOperationsAndInfo(t *testing.T) {
 		t.Errorf("an error of a save: %q", said(r))
 	}
 }
+
+func TestReadShowsImages(t *testing.T) {
+	s := newSpace()
+	s.outside("a.png", "\x89PNG")
+	set := set(s, nil)
+	r := call(t, set, "read", `{"path":"a.png"}`)
+	if len(r.Content) != 2 || r.Content[1].Type != "image" || r.Content[1].MimeType != "image/png" || r.Content[1].Data != "iVBORw==" {
+		t.Errorf("%+v", r.Content)
+	}
+	if want := "Image a.png (image/png, 4 bytes).\n" + `{"path":"a.png","revision":"a.png#1"}`; said(r) != want {
+		t.Errorf("said %q", said(r))
+	}
+}

@@ -112,7 +112,7 @@ var mediaTypes = map[string]string{
 	".js": "text/javascript", ".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".py": "text/plain", ".rs": "text/plain",
 	".c": "text/plain", ".h": "text/plain", ".cpp": "text/plain", ".v": "text/plain", ".sv": "text/plain", ".go": "text/plain",
 	".csv": "text/csv", ".svg": "image/svg+xml", ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",
-	".gif": "image/gif", ".webp": "image/webp",
+	".gif": "image/gif", ".webp": "image/webp", ".bmp": "image/bmp",
 }
 
 // MediaType is the media type of a file by its name.

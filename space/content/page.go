@@ -171,3 +171,35 @@ func (e *Engine) ReadText(ctx context.Context, t Target) (Document, error) {
 	}
 	return out, nil
 }
+
+// Bytes is a file that was read whole, whatever it has.
+type Bytes struct {
+	ID        string // of the registered item; "" for a plain file
+	Path      string
+	MediaType string
+	Data      []byte
+	Revision  string
+}
+
+// ReadBytes reads a file of at most limit bytes whole. Errors (codes): those of Read, invalid_input for a folder, content_limit.
+func (e *Engine) ReadBytes(ctx context.Context, t Target, limit int64) (Bytes, error) {
+	l, seen, err := e.open(ctx, t)
+	if err != nil {
+		return Bytes{}, err
+	}
+	defer seen.close()
+	switch {
+	case seen.image.Kind == kindDirectory:
+		return Bytes{}, fail(codeInput, "%s is a folder, not a file", l)
+	case seen.data == nil || seen.image.Size > limit:
+		return Bytes{}, fail(codeLimit, "%s has %d bytes, more than the %d that can be read at once", l, seen.image.Size, limit)
+	}
+	if err := e.noted(ctx, seen); err != nil {
+		return Bytes{}, err
+	}
+	out := Bytes{Path: l.at.Path, MediaType: catalog.MediaType(l.at.Path), Data: seen.data, Revision: revisionText(seen.image)}
+	if l.item != nil {
+		out.ID, out.MediaType = l.item.ID, l.item.MediaType
+	}
+	return out, nil
+}

@@ -60,7 +60,7 @@ type reader struct{ space *space.Space }
 
 func (r reader) Read(ctx context.Context, path string) (tool.Document, error) {
 	d, err := r.space.Content().ReadText(ctx, content.At(path))
-	return tool.Document(d), err
+	return tool.Document{ID: d.ID, Path: d.Path, Text: d.Text, Encoding: d.Encoding, Revision: d.Revision, Size: d.Size}, err
 }
 
 type searcher struct{ space *space.Space }
