@@ -328,7 +328,7 @@ func TestLongToolOutput(t *testing.T) {
 		if err != nil || int64(len(data)) != d.FullOutput.Size || d.FullOutput.MediaType != "text/plain" || !slices.Contains(held, d.FullOutput.ID) {
 			t.Errorf("%s: %+v, %v, held %v", m.Name, d, err, held)
 		}
-		if !strings.Contains(m.Content[0].Text, "The whole is kept with the session.") {
+		if !strings.Contains(m.Content[0].Text, "The whole is kept with the session: read repa:resource/") {
 			t.Errorf("%s does not say so", m.Name)
 		}
 		outputs = append(outputs, string(data))

@@ -44,7 +44,7 @@ func keep(ctx context.Context, k Keeper, text string, details map[string]any) (n
 	switch {
 	case err == nil:
 		details["fullOutput"] = kept
-		return " The whole is kept with the session.", nil
+		return " The whole is kept with the session: read repa:resource/" + kept.ID + ".", nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return "", err
 	}

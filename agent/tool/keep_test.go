@@ -52,9 +52,9 @@ func TestReadKeepsTheWholeDocument(t *testing.T) {
 	s.files["few.md"] = "one\ntwo\n"
 	tools := tool.NewSet(tool.Services{Reader: s, Keeper: k})
 	for i, c := range []struct{ args, says, file string }{
-		{`{"path":"many.md"}`, "\n 2000\tx\n[Lines 1-2000 of 4500 shown. Continue with offset 2001. The whole is kept with the session.]\n{\"path\"", "many.md"},
-		{`{"path":"huge.md"}`, "Search for words of it instead. The whole is kept with the session.]\n{\"path\"", "huge.md"},
-		{`{"path":"few.md","limit":1}`, "    1\tone\n[Lines 1-1 of 2 shown. Continue with offset 2. The whole is kept with the session.]", "few.md"},
+		{`{"path":"many.md"}`, "\n 2000\tx\n[Lines 1-2000 of 4500 shown. Continue with offset 2001. The whole is kept with the session: read repa:resource/kept-1.]\n{\"path\"", "many.md"},
+		{`{"path":"huge.md"}`, "Search for words of it instead. The whole is kept with the session: read repa:resource/kept-2.]\n{\"path\"", "huge.md"},
+		{`{"path":"few.md","limit":1}`, "    1\tone\n[Lines 1-1 of 2 shown. Continue with offset 2. The whole is kept with the session: read repa:resource/kept-3.]", "few.md"},
 	} {
 		r := call(t, tools, "read", c.args)
 		truncated, named := kept(t, r)
@@ -84,7 +84,7 @@ func TestSearchKeepsAllMatches(t *testing.T) {
 	if !truncated || named == nil || f.limit <= 100 || !strings.Contains(string(r.Details), `"matches":20,`) {
 		t.Fatalf("details %s, limit %d", r.Details, f.limit)
 	}
-	if !strings.HasSuffix(said(r), "\n[The first 20 matches are shown; there are more. Search for more precise words. The whole is kept with the session.]") {
+	if !strings.HasSuffix(said(r), "\n[The first 20 matches are shown; there are more. Search for more precise words. The whole is kept with the session: read repa:resource/kept-1.]") {
 		t.Errorf("%q", said(r)[len(said(r))-200:])
 	}
 	var want strings.Builder
@@ -185,10 +185,10 @@ func TestBound(t *testing.T) {
 	if want := `{"exitCode":3,"fullOutput":{"id":"kept-1","mediaType":"text/plain","size":6001},"truncated":true}`; string(got.Details) != want {
 		t.Errorf("details %s", got.Details)
 	}
-	if !strings.HasSuffix(said(got), "\ny\n[Lines 1-2000 of 3001 shown. The whole is kept with the session.]") {
+	if !strings.HasSuffix(said(got), "\ny\n[Lines 1-2000 of 3001 shown. The whole is kept with the session: read repa:resource/kept-1.]") {
 		t.Errorf("%q", said(got)[len(said(got))-100:])
 	}
-	if got := run(tool.Text("a" + strings.Repeat("素", 30<<10))); !strings.HasSuffix(said(got), "素\n[The first 49 KiB shown of a line of 91 KiB. The whole is kept with the session.]") || !utf8.ValidString(said(got)) {
+	if got := run(tool.Text("a" + strings.Repeat("素", 30<<10))); !strings.HasSuffix(said(got), "素\n[The first 49 KiB shown of a line of 91 KiB. The whole is kept with the session: read repa:resource/kept-2.]") || !utf8.ValidString(said(got)) {
 		t.Errorf("%q", said(got)[len(said(got))-100:])
 	}
 	broken := &foreign{result: tool.Text(strings.Repeat("x\n", 3000)), err: errors.New("it failed")}
