@@ -80,6 +80,9 @@ func (p *plan) undo(o *operation) error {
 	}
 	for _, f := range slices.Backward(r.Files) {
 		if !took[f.Path] {
+			if f.Before.Kind == kindFile && f.After.Kind == kindFile {
+				f.Path = p.e.whereabouts(f.Path, o.seq)
+			}
 			if err := try(f.Path, p.undoFile(f)); err != nil {
 				return err
 			}
@@ -96,6 +99,29 @@ func (p *plan) undo(o *operation) error {
 		}
 	}
 	return p.keepNeeded()
+}
+
+// whereabouts follows a file through the moves after an operation.
+func (e *Engine) whereabouts(name string, seq int) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for again := true; again; {
+		again = false
+		for _, o := range e.byPath[name] {
+			if o.seq <= seq || o.status != Committed {
+				continue
+			}
+			for _, f := range o.files {
+				if f.Was == name {
+					name, seq, again = f.Path, o.seq, true
+				}
+			}
+			if again {
+				break
+			}
+		}
+	}
+	return name
 }
 
 // current is what a path has as far as the plan goes, with its bytes if it is a document.

@@ -91,6 +91,21 @@ func TestUndoOfStructure(t *testing.T) {
 	wantCode(t, d.undo(t, "u2", "u3"), "revision_conflict")
 }
 
+func TestUndoFollowsTheFile(t *testing.T) {
+	d := newDesk(t)
+	d.save(t, learner, "w1", "a.md", "one\ntwo\n")
+	d.save(t, agent, "w2", "a.md", "one\nTWO\n")
+	for _, step := range []deed{moveTo("m1", "a.md", "f/b.md"), moveTo("m2", "f", "g")} {
+		if err := step.do(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.save(t, learner, "w3", "a.md", "another file\n")
+	if err := d.undo(t, "w2", "u1"); err != nil || d.on(t, "g/b.md") != "one\ntwo\n" || d.on(t, "a.md") != "another file\n" {
+		t.Errorf("%v: %v", err, tree(t, d.root, "."))
+	}
+}
+
 func TestUndoOfARun(t *testing.T) {
 	d := newDesk(t)
 	ctx := t.Context()
