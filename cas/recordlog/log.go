@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/repa-app/repa/cas/internal/frame"
 	"github.com/repa-app/repa/cas/vfs"
@@ -54,6 +55,7 @@ type Log struct {
 	fsys    vfs.FS
 	size    int64 // of a segment
 	queue   chan *batch
+	late    chan struct{} // of one: something was deferred
 	closing chan struct{}
 	close   sync.Once
 	done    chan struct{}
@@ -88,7 +90,7 @@ func Open(ctx context.Context, fsys vfs.FS, opts Options, replay func(Record) er
 	if err != nil {
 		return nil, 0, fmt.Errorf("open log: %w", err)
 	}
-	l = &Log{fsys: fsys, size: opts.SegmentSize, queue: make(chan *batch, queueLimit),
+	l = &Log{fsys: fsys, size: opts.SegmentSize, queue: make(chan *batch, queueLimit), late: make(chan struct{}, 1),
 		closing: make(chan struct{}), done: make(chan struct{})}
 	if len(generations) == 0 {
 		err = l.startSegment(1)
@@ -320,7 +322,11 @@ func checkSize(records []Record) error {
 	return nil
 }
 
-// Defer adds records that need not be durable now: they are written before those of the next Append, or by Close, and a crash may lose them.
+// deferTime is how long deferred records wait for an append to ride with: a sync of their own is not worth it while others come.
+const deferTime = 10 * time.Millisecond
+
+// Defer adds records that need not be durable now: they are written before those of the next Append, by Close, or after a few milliseconds without
+// either, and a crash until then may lose them.
 // Errors: a record over the limit, ErrClosed.
 func (l *Log) Defer(records ...Record) error {
 	if err := checkSize(records); err != nil {
@@ -332,8 +338,12 @@ func (l *Log) Defer(records ...Record) error {
 	default:
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.deferred = append(l.deferred, records...)
+	l.mu.Unlock()
+	select {
+	case l.late <- struct{}{}:
+	default: // it is told already
+	}
 	return nil
 }
 
@@ -381,11 +391,20 @@ func (l *Log) Close() error {
 
 func (l *Log) write() {
 	defer close(l.done)
+	timer := time.NewTimer(deferTime)
+	timer.Stop()
 	for {
 		select {
 		case b := <-l.queue:
 			l.commit(l.gather(b))
+		case <-l.late:
+			timer.Reset(deferTime)
+		case <-timer.C:
+			if err := l.flush(); err != nil {
+				l.failed = fmt.Errorf("%w: %w", ErrFailed, err)
+			}
 		case <-l.closing:
+			timer.Stop()
 			l.drain()
 			l.closeErr = errors.Join(l.flush(), l.file.Close())
 			return

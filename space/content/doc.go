@@ -6,8 +6,8 @@
 //
 // Guarantees. Durability: when a call that changes something returns nil, the change survives kill -9 and power loss; before, either all or
 // nothing of it does, or it is reported as needing recovery. Two waits for the disk, one after the other: first the bodies in the store, the
-// prepare record and the temporary files, at the same time; then the folders after the renames. The confirmation rides with the next record:
-// an operation whose files all are as it wanted them counts as done when the journal is opened.
+// prepare record and the temporary files, at the same time; then the folders after the renames. The confirmation rides with the next record, or follows
+// within milliseconds: an operation without one, of which a file is as it wanted it, is completed when the journal is opened.
 // Nothing is lost: the bytes before and after each change are in the store, held by the operation, until it is pruned. What another program
 // wrote between our look at a file and our rename is kept as an observed revision.
 // Idempotency: the same id with the same input is answered with the first result, whatever became of the files since.

@@ -33,30 +33,49 @@ func (e *Engine) place(ctx context.Context, f FileChange) where {
 	return elsewhere
 }
 
-// recover settles an operation that a crash interrupted: it is done when all files are as it wanted them, else it is taken back; when somebody
-// changed a file meanwhile, nothing is touched and the operation needs recovery.
+// recover settles an operation that a crash interrupted. Its answer may have been given: the confirmation rides with the next record. So it is done when
+// no file is as before, whatever others made of some since; it is completed when some files are as it wanted them; it is taken back when none is; and
+// when somebody changed a file while others are as before, nothing is touched and the operation needs recovery.
 func (e *Engine) recover(ctx context.Context, o *operation) error {
-	r := *o.pending
-	done := 0
-	for _, f := range r.Files {
-		if e.place(ctx, f) == atAfter {
-			done++
+	files := o.pending.Files
+	places := map[where]int{}
+	for _, f := range files {
+		places[e.place(ctx, f)]++
+	}
+	const early, broken = "the program ended before the change began", "the program ended in the middle of the change"
+	switch {
+	case !e.haveBodies(files): // its preparation did not end, so no file was touched
+		return e.settle(ctx, o, typeRolledBack, RolledBack, record{ID: o.id, Code: codeFailed, Error: early})
+	case places[atBefore] == 0:
+	case places[elsewhere] > 0 || places[atAfter] == 0:
+		return e.rollBack(ctx, o, codeFailed, broken)
+	default:
+		if err := e.complete(ctx, o); err != nil {
+			e.log.Warn("an interrupted operation cannot be completed and is taken back", "operation", o.id, "error", err)
+			return e.rollBack(ctx, o, codeFailed, broken)
 		}
 	}
-	if done == len(r.Files) && e.haveBodies(r.Files) {
-		dirs := map[string]bool{}
-		for _, f := range r.Files {
-			dirs[path.Dir(f.Path)] = true
+	dirs := map[string]bool{}
+	for _, f := range files {
+		dirs[path.Dir(f.Path)] = true
+	}
+	if err := e.syncDirs(ctx, dirs); err != nil {
+		return err
+	}
+	return e.settle(ctx, o, typeConfirmed, Committed, record{ID: o.id})
+}
+
+// complete makes the files of an operation that are still as before as it wanted them.
+func (e *Engine) complete(ctx context.Context, o *operation) error {
+	for _, f := range o.pending.Files {
+		if e.place(ctx, f) != atBefore {
+			continue
 		}
-		if err := e.syncDirs(ctx, dirs); err != nil {
+		if err := e.restore(ctx, o.id, f.Path, f.Before, f.After); err != nil {
 			return err
 		}
-		return e.settle(ctx, o, typeConfirmed, Committed, record{ID: o.id})
 	}
-	if done == 0 && !e.haveBodies(r.Files) { // its preparation did not end, so no file was touched
-		return e.settle(ctx, o, typeRolledBack, RolledBack, record{ID: o.id, Code: codeFailed, Error: "the program ended before the change began"})
-	}
-	return e.rollBack(ctx, o, codeFailed, "the program ended in the middle of the change")
+	return nil
 }
 
 func (e *Engine) haveBodies(files []FileChange) bool {

@@ -252,3 +252,37 @@ func TestAssociationsAndRelink(t *testing.T) {
 		t.Errorf("remove what is missing: %v", err)
 	}
 }
+
+// An answer that was given is kept, although its confirmation was still to come and another program changed a file before the power failed.
+func TestAnsweredChangesSurviveWithWhatOthersDid(t *testing.T) {
+	disk := crashfs.New()
+	d := openDesk(t, disk, "/space")
+	d.save(t, learner, "w1", "a.md", "a\n")
+	d.save(t, learner, "w2", "b.md", "b\n")
+	trace := disk.Record()
+	if err := d.patch(t, content.Patch{ID: "p1", Text: body("*** Update File: a.md\n@@\n-a\n+A\n*** Update File: b.md\n@@\n-b\n+B\n")}); err != nil {
+		t.Fatal(err)
+	}
+	trace.Mark("p1")
+	trace.Stop()
+	for theirs, want := range map[string]string{"somebody else\n": "somebody else\n", "a\n": "A\n"} {
+		after := trace.At(trace.Marks()[0].Step).All()
+		root, err := after.Sub(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := vfs.WriteFile(root, "a.md", []byte(theirs), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := root.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := openDesk(t, after, "/space")
+		if o, _, err := again.Operation("p1"); err != nil || o.Status != content.Committed {
+			t.Errorf("they wrote %q: %+v %v", theirs, o, err)
+		}
+		if again.on(t, "a.md") != want || again.on(t, "b.md") != "B\n" {
+			t.Errorf("they wrote %q: a %q, b %q", theirs, again.on(t, "a.md"), again.on(t, "b.md"))
+		}
+	}
+}
