@@ -359,8 +359,20 @@ func rewriteReferences(name string, data []byte, ids map[string]string) ([]byte,
 	if !utf8.Valid(data) {
 		return nil, fail(codeFormat, "%s is not UTF-8, so its references cannot be carried over; convert it first", name)
 	}
-	return links.Rewrite(data, func(id string) (string, bool) {
-		next, ok := ids[id]
-		return next, ok
+	return links.Rewrite(data, func(destination string) (string, bool) {
+		for _, role := range []string{"repa:document/", "repa:material/"} {
+			rest, ok := strings.CutPrefix(destination, role)
+			if !ok {
+				continue
+			}
+			id, suffix := rest, ""
+			if i := strings.IndexAny(rest, "?#"); i >= 0 {
+				id, suffix = rest[:i], rest[i:]
+			}
+			if next, ok := ids[id]; ok {
+				return role + next + suffix, true
+			}
+		}
+		return "", false
 	}), nil
 }

@@ -1,11 +1,11 @@
-package commonmark_test
+package links_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
-	"github.com/repa-app/repa/space/links/commonmark"
+	"github.com/repa-app/repa/space/links"
 )
 
 // tenThousand is 1 MiB of text with 10,000 links.
@@ -81,9 +81,9 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func BenchmarkFind(b *testing.B) { benchmark(b, func(src []byte) { commonmark.Find(src) }) }
+func BenchmarkFind(b *testing.B) { benchmark(b, func(src []byte) { links.Find(src) }) }
 func BenchmarkRewrite(b *testing.B) {
-	benchmark(b, func(src []byte) { commonmark.Rewrite(src, moved) })
+	benchmark(b, func(src []byte) { links.Rewrite(src, moved) })
 }
 
 func benchmark(b *testing.B, run func([]byte)) {

@@ -1,11 +1,11 @@
-package commonmark_test
+package links_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/repa-app/repa/space/links/commonmark"
+	"github.com/repa-app/repa/space/links"
 )
 
 // to gives the function that changes old into next.
@@ -56,11 +56,11 @@ func TestRewrite(t *testing.T) {
 		"email to a path":                {"<m@x.y>", "mailto:m@x.y", "n", "[m@x.y](n)"},
 		"fence":                          {"``` [a](c) ` [b](`)", "c", "d", "``` [a](d) ` [b](`)"},
 	} {
-		got := string(commonmark.Rewrite([]byte(c.src), to(c.old, c.next)))
+		got := string(links.Rewrite([]byte(c.src), to(c.old, c.next)))
 		if got != c.want {
 			t.Errorf("%s: %q became %q, want %q", name, c.src, got, c.want)
 		}
-		for _, u := range commonmark.Find([]byte(got)) {
+		for _, u := range links.Find([]byte(got)) {
 			if u.Destination == c.old {
 				t.Errorf("%s: %q still leads to %q", name, got, u.Destination)
 			}
@@ -82,7 +82,7 @@ func TestRewriteLeavesWhatCannotBe(t *testing.T) {
 		"the quote that keeps from a definition": {"[r]: x \"a [b](c\"d) e\"\n\n[b](c\"d)\n", "c\"d", "f", "[r]: x \"a [b](c\"d) e\"\n\n[b](f)\n"},
 		"a definition that would be one":         {"[r]:<xx:y>_\n[b](xx:y)\n", "xx:y", "z", "[r]:<xx:y>_\n[b](z)\n"},
 	} {
-		if got := string(commonmark.Rewrite([]byte(c.src), to(c.old, c.next))); got != c.want {
+		if got := string(links.Rewrite([]byte(c.src), to(c.old, c.next))); got != c.want {
 			t.Errorf("%s: %q became %q, want %q", name, c.src, got, c.want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRewriteLeavesWhatCannotBe(t *testing.T) {
 func TestRewriteAsksInOrder(t *testing.T) {
 	src := []byte("[a](1) [b]\n\n[b]: 2\n[c]: 3\ntext <dd:4> [![e](6)](5)\n")
 	var asked []string
-	got := commonmark.Rewrite(src, func(d string) (string, bool) {
+	got := links.Rewrite(src, func(d string) (string, bool) {
 		asked = append(asked, d)
 		return d, true
 	})

@@ -1,4 +1,4 @@
-package commonmark
+package links
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package commonmark_test
+package links_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/repa-app/repa/space/links/commonmark"
+	"github.com/repa-app/repa/space/links"
 )
 
 // fragments of texts whose neighbours may make anything of them.
@@ -39,7 +39,7 @@ func TestRewriteWithoutChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := wild.Draw(t, "src")
 		for _, change := range []func(string) (string, bool){never, same} {
-			if got := commonmark.Rewrite(src, change); !bytes.Equal(got, src) {
+			if got := links.Rewrite(src, change); !bytes.Equal(got, src) {
 				t.Fatalf("%q became %q", src, got)
 			}
 		}
@@ -66,9 +66,9 @@ func drawn(t *rapid.T) func(string) (string, bool) {
 }
 
 // checkMapped rewrites and compares the uses, of which it gives those that kept their destinations.
-func checkMapped(t interface{ Fatalf(string, ...any) }, src []byte, change func(string) (string, bool)) (kept []commonmark.Use) {
-	got := commonmark.Rewrite(src, change)
-	before, after := commonmark.Find(src), commonmark.Find(got)
+func checkMapped(t interface{ Fatalf(string, ...any) }, src []byte, change func(string) (string, bool)) (kept []links.Use) {
+	got := links.Rewrite(src, change)
+	before, after := links.Find(src), links.Find(got)
 	if len(before) != len(after) {
 		t.Fatalf("%q became %q, with %d uses instead of %d", src, got, len(after), len(before))
 	}
@@ -144,18 +144,18 @@ func TestRewriteTame(t *testing.T) {
 		if kept := checkMapped(t, src, change); len(kept) > 0 {
 			t.Fatalf("%q kept %+v", src, kept)
 		}
-		if before, after := around(src), around(commonmark.Rewrite(src, change)); before != after {
+		if before, after := around(src), around(links.Rewrite(src, change)); before != after {
 			t.Fatalf("around the destinations, %q became %q", before, after)
 		}
 		back := map[string]string{}
-		for _, u := range commonmark.Find(src) {
+		for _, u := range links.Find(src) {
 			next, _ := change(u.Destination)
 			back[next] = u.Destination
 		}
-		again := commonmark.Rewrite(commonmark.Rewrite(src, change), func(d string) (string, bool) { old, ok := back[d]; return old, ok })
-		for i, u := range commonmark.Find(src) {
+		again := links.Rewrite(links.Rewrite(src, change), func(d string) (string, bool) { old, ok := back[d]; return old, ok })
+		for i, u := range links.Find(src) {
 			next, _ := change(u.Destination)
-			if got := commonmark.Find(again)[i].Destination; got != back[next] {
+			if got := links.Find(again)[i].Destination; got != back[next] {
 				t.Fatalf("%q became %q and back %q", src, got, again)
 			}
 		}
@@ -164,8 +164,8 @@ func TestRewriteTame(t *testing.T) {
 
 // around is a text with a mark for each destination of a use.
 func around(src []byte) string {
-	uses := commonmark.Find(src)
-	slices.SortFunc(uses, func(a, b commonmark.Use) int { return cmp.Compare(a.DestinationStart, b.DestinationStart) })
+	uses := links.Find(src)
+	slices.SortFunc(uses, func(a, b links.Use) int { return cmp.Compare(a.DestinationStart, b.DestinationStart) })
 	var out strings.Builder
 	at := 0
 	for _, u := range uses {
@@ -193,12 +193,12 @@ func FuzzRewrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte, next string) {
 		for _, change := range []func(string) (string, bool){never, same} {
-			if got := commonmark.Rewrite(src, change); !bytes.Equal(got, src) {
+			if got := links.Rewrite(src, change); !bytes.Equal(got, src) {
 				t.Errorf("%q became %q", src, got)
 			}
 		}
 		end := 0
-		for _, u := range commonmark.Find(src) {
+		for _, u := range links.Find(src) {
 			if u.Start < 0 || u.Start >= u.End || u.End > len(src) || u.DestinationStart > u.DestinationEnd || u.DestinationEnd > len(src) || u.Line < 1 || u.Start < end {
 				t.Errorf("%q has %+v", src, u)
 			}

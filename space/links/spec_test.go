@@ -1,4 +1,4 @@
-package commonmark_test
+package links_test
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/repa-app/repa/space/links/commonmark"
+	"github.com/repa-app/repa/space/links"
 )
 
 // example is an example of the specification.
@@ -42,7 +42,7 @@ func examples(t testing.TB) (out []example) {
 }
 
 func targets(src []byte) (out []target) {
-	for _, u := range commonmark.Find(src) {
+	for _, u := range links.Find(src) {
 		out = append(out, target{u.Destination, u.Image})
 	}
 	return out
