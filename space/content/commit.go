@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -422,7 +423,7 @@ func (e *Engine) syncDirs(ctx context.Context, dirs map[string]bool) error {
 	g.SetLimit(parallel)
 	for dir := range maps.Keys(dirs) {
 		g.Go(func() error {
-			if err := e.root.SyncDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := e.root.SyncDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				return diskError("folder "+dir, err)
 			}
 			return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
@@ -30,7 +31,7 @@ func (l *look) close() {
 // stat looks at a path without reading. Errors (codes): unsupported_content for what is neither file nor folder.
 func (e *Engine) stat(name string) (*look, error) {
 	info, err := e.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // below a file there is nothing
 		return &look{path: name, image: absent}, nil
 	}
 	if err != nil {

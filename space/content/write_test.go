@@ -64,3 +64,24 @@ func TestWhatIsNoText(t *testing.T) {
 	_, err = d.Write(t.Context(), learner, content.Write{ID: "w2", Target: content.At("new.md"), Text: "\xff", Base: none})
 	wantCode(t, err, "unsupported_format")
 }
+
+// Below a file there is nothing, and nothing can be made.
+func TestBelowAFile(t *testing.T) {
+	d := newDesk(t)
+	d.save(t, learner, "w1", "f/a.md", "a\n")
+	_, err := d.Write(t.Context(), learner, content.Write{ID: "w2", Target: content.At("f/a.md/b.md"), Text: "x", Base: none})
+	wantCode(t, err, "not_found")
+	_, err = d.Get(t.Context(), content.At("f/a.md/b.md"))
+	wantCode(t, err, "not_found")
+	if o := d.observe(t, "f/a.md/b.md"); len(o.Changed) != 0 {
+		t.Errorf("observed %v", o.Changed)
+	}
+	for _, step := range []deed{moveTo("m1", "f/a.md", "g/a.md"), removeAt("d1", "f"), write("w3", "f", "a file now\n", none)} {
+		if err := step.do(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.undo(t, "m1", "u1"); code(err) != "revision_conflict" {
+		t.Errorf("a move is undone into a file: %v", err)
+	}
+}
