@@ -266,7 +266,8 @@ func (p *plan) removedAt(at catalog.Location) (out *catalog.Item) {
 	defer p.e.mu.RUnlock()
 	for _, o := range slices.Backward(p.e.byPath[at.Path]) {
 		for _, id := range o.items {
-			if i := p.e.catalog.Get(id); i.State != catalog.Active && i.Location == at {
+			i := p.e.catalog.Get(id) // nil when the operation was taken back
+			if i != nil && i.State != catalog.Active && i.Location == at {
 				return i
 			}
 		}

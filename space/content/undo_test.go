@@ -2,12 +2,14 @@ package content_test
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/repa-app/repa/space/catalog"
 	"github.com/repa-app/repa/space/content"
+	"github.com/repa-app/repa/testkit/crashfs"
 )
 
 func (d *desk) undo(t testing.TB, of, id string) error {
@@ -170,4 +172,29 @@ func TestRestore(t *testing.T) {
 	wantCode(t, err, "not_found")
 	_, err = d.Restore(ctx, learner, content.Bring{ID: "b4", Target: content.At("none.md")})
 	wantCode(t, err, "not_found")
+}
+
+// A place is restored although a patch that would have registered it was taken back.
+func TestRestoreWhereAPatchFailed(t *testing.T) {
+	disk := crashfs.New()
+	d := openDesk(t, disk, "/space")
+	d.save(t, learner, "w1", "a.md", "one\n")
+	if err := removeAt("d1", "a.md").do(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	disk.SetFault(func(c crashfs.Call) error {
+		if c.Op == "rename" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	p := content.Patch{ID: "p1", Text: body("*** Add File: a.md\n+two\n"), Registrations: []content.Registration{{Path: "a.md", Role: catalog.Document, Item: "A"}}}
+	wantCode(t, d.patch(t, p), "storage")
+	disk.SetFault(nil)
+	if o, _, err := d.Operation("p1"); err != nil || o.Status != content.RolledBack {
+		t.Fatalf("%+v %v", o, err)
+	}
+	if _, err := d.Restore(t.Context(), learner, content.Bring{ID: "b1", Target: content.At("a.md")}); err != nil || d.on(t, "a.md") != "one\n" {
+		t.Errorf("restored: %v %q", err, d.on(t, "a.md"))
+	}
 }
