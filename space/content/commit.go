@@ -53,11 +53,8 @@ func (e *Engine) doWith(ctx context.Context, r *request, build func(*plan) error
 		return Result{}, err
 	}
 	delta := p.delta()
-	e.mu.RLock()
-	err := e.catalog.Check(delta)
-	e.mu.RUnlock()
-	if err != nil {
-		return Result{}, catalogError(err)
+	if err := e.check(delta); err != nil {
+		return Result{}, err
 	}
 	rec := record{ID: r.id, Hash: hash, Method: r.method, Time: e.now().UnixMilli(), By: &r.by, Files: p.steps(), Items: delta, Undoes: r.undoes}
 	result := e.result(p, rec)
@@ -107,7 +104,17 @@ func (e *Engine) stored(o *operation) (record, error) {
 	return decode(r)
 }
 
+// check says whether the catalog takes a change.
+func (e *Engine) check(delta []catalog.Change) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return catalogError(e.catalog.Check(delta))
+}
+
 func catalogError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var taken *catalog.TakenError
 	if errors.As(err, &taken) {
 		return fault.Wrap(codeConflict, err.Error(), err).With(map[string]any{"ids": taken.IDs[:], "location": taken.Location.Path})

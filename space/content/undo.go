@@ -398,7 +398,11 @@ func (e *Engine) UndoRun(ctx context.Context, by By, run, undoID string) (RunUnd
 				continue
 			}
 			files, items, order := maps.Clone(p.files), maps.Clone(p.items), slices.Clone(p.order)
-			if err := p.undo(o); err != nil {
+			err := p.undo(o)
+			if err == nil {
+				err = e.check(p.delta())
+			}
+			if err != nil {
 				if codeOf(err) != codeConflict {
 					return err
 				}
@@ -439,8 +443,10 @@ func conflictPaths(err error) []string {
 		if paths, ok := known.Detail("paths").([]string); ok {
 			return paths
 		}
-		if name, ok := known.Detail("path").(string); ok {
-			return []string{name}
+		for _, key := range []string{"path", "location"} {
+			if name, ok := known.Detail(key).(string); ok {
+				return []string{name}
+			}
 		}
 	}
 	return []string{}

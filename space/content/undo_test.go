@@ -198,3 +198,28 @@ func TestRestoreWhereAPatchFailed(t *testing.T) {
 		t.Errorf("restored: %v %q", err, d.on(t, "a.md"))
 	}
 }
+
+// What a run removed stays removed when another item is in its place now; the rest of the run is undone.
+func TestUndoOfARunWhereAPlaceIsTaken(t *testing.T) {
+	d := newDesk(t)
+	ctx := t.Context()
+	for _, step := range []deed{write("w1", "a.md", "a\n", none), register("r1", "a.md", "A")} {
+		if err := step.do(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Undo(ctx, agent, "r1", "a1"); err != nil {
+		t.Fatal(err)
+	}
+	d.save(t, agent, "a2", "b.md", "b\n")
+	if err := register("r2", "a.md", "B").do(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.UndoRun(ctx, learner, "run-1", "u1")
+	if err != nil || !cmp.Equal(r.Operations, []string{"a2"}) || !cmp.Equal(r.Conflicts, []content.Conflict{{Operation: "a1", Paths: []string{"a.md"}}}) {
+		t.Errorf("%+v %v", r, err)
+	}
+	if got, want := tree(t, d.root, "."), map[string]string{"a.md": "a\n"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", cmp.Diff(want, got))
+	}
+}
