@@ -73,7 +73,7 @@ func (p *plan) undo(o *operation) error {
 	for _, f := range r.Files {
 		if f.Was != "" {
 			took[f.Was], took[f.Path] = true, true
-			if err := try(f.Path, p.undoMove(f, beforeOf(r.Files, f.Was))); err != nil {
+			if err := try(f.Path, p.undoMove(f, changeOf(r.Files, f.Was))); err != nil {
 				return err
 			}
 		}
@@ -210,7 +210,7 @@ func (p *plan) reverted(name string, before, after, now Image, data []byte) ([]b
 }
 
 // undoMove plans that a file is where it was and as it was, with what was written into it since.
-func (p *plan) undoMove(f FileChange, before Image) error {
+func (p *plan) undoMove(f, source FileChange) error {
 	now, data, err := p.current(f.Path)
 	if err != nil {
 		return err
@@ -222,10 +222,10 @@ func (p *plan) undoMove(f FileChange, before Image) error {
 	if err != nil {
 		return err
 	}
-	if there.Kind != kindAbsent {
+	if !there.Equal(source.After) {
 		return conflict(f.Was, "", revisionText(there), "something else is there now")
 	}
-	switch {
+	switch before := source.Before; {
 	case now.Equal(f.After):
 		err = p.setImage(f.Was, before)
 	case before.Equal(f.After):
@@ -245,14 +245,14 @@ func (p *plan) undoMove(f FileChange, before Image) error {
 	return p.setImage(f.Path, f.Before)
 }
 
-// beforeOf is what a path had before an operation.
-func beforeOf(files []FileChange, name string) Image {
+// changeOf is what an operation did to a path.
+func changeOf(files []FileChange, name string) FileChange {
 	for _, f := range files {
 		if f.Path == name {
-			return f.Before
+			return f
 		}
 	}
-	return absent
+	return FileChange{Path: name, Before: absent, After: absent}
 }
 
 // setImage plans an earlier state of a path; its bytes are in the store.

@@ -223,3 +223,28 @@ func TestUndoOfARunWhereAPlaceIsTaken(t *testing.T) {
 		t.Errorf("%s", cmp.Diff(want, got))
 	}
 }
+
+// A file that another program renamed over another one goes back, both have what they had, and that can be done again.
+func TestUndoOfARenameOverAFile(t *testing.T) {
+	d := newDesk(t)
+	d.save(t, learner, "w1", "a.md", "a\n")
+	d.save(t, learner, "w2", "b.md", "b\n")
+	if err := d.root.Rename("a.md", "b.md"); err != nil {
+		t.Fatal(err)
+	}
+	d.observe(t, "a.md", "b.md")
+	list, _, err := d.Operations(content.Filter{Limit: 1})
+	if err != nil || list[0].Method != "observed" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if err := d.undo(t, list[0].ID, "u1"); err != nil || d.on(t, "a.md") != "a\n" || d.on(t, "b.md") != "b\n" {
+		t.Errorf("undone: %v, a %q, b %q", err, d.on(t, "a.md"), d.on(t, "b.md"))
+	}
+	if err := d.undo(t, "u1", "u2"); err != nil || d.on(t, "a.md") != "-" || d.on(t, "b.md") != "a\n" {
+		t.Errorf("done again: %v, a %q, b %q", err, d.on(t, "a.md"), d.on(t, "b.md"))
+	}
+	d.outside(t, "a.md", "new\n")
+	if err := d.undo(t, "u2", "u3"); code(err) != "revision_conflict" {
+		t.Errorf("undone where something else is: %v", err)
+	}
+}
