@@ -269,7 +269,7 @@ func TestTooManyCallsAreBusy(t *testing.T) {
 // and a third connection notices nothing.
 func TestNeverReadingClient(t *testing.T) {
 	backend := fake.New("s")
-	large := protocol.Space{ID: "large", Path: strings.Repeat("x", 512<<10)}
+	large := protocol.Space{ID: "large", Path: strings.Repeat("x", 1<<20)}
 	flooded := make(chan struct{})
 	backend.Before = func(call *server.Call) bool {
 		if call.Method == "connection.list" {
