@@ -42,9 +42,13 @@ func (e *Engine) recover(ctx context.Context, o *operation) error {
 	for _, f := range files {
 		places[e.place(ctx, f)]++
 	}
+	prepared, err := e.holdsBodies(ctx, o)
+	if err != nil {
+		return err
+	}
 	const early, broken = "the program ended before the change began", "the program ended in the middle of the change"
 	switch {
-	case !e.haveBodies(files): // its preparation did not end, so no file was touched
+	case !prepared: // its preparation did not end, so no file was touched
 		return e.settle(ctx, o, typeRolledBack, RolledBack, record{ID: o.id, Code: codeFailed, Error: early})
 	case places[atBefore] == 0:
 	case places[elsewhere] > 0 || places[atAfter] == 0:
@@ -78,13 +82,22 @@ func (e *Engine) complete(ctx context.Context, o *operation) error {
 	return nil
 }
 
-func (e *Engine) haveBodies(files []FileChange) bool {
-	for _, id := range bodies(files) {
-		if !e.store.Has(id) {
-			return false
+// holdsBodies reports whether the bytes before and after an operation are in the store for it, and sees to it that they stay: what the store has read
+// back after a crash need not be on the disk.
+func (e *Engine) holdsBodies(ctx context.Context, o *operation) (bool, error) {
+	need, held := bodies(o.pending.Files), map[cas.ID]bool{}
+	for _, id := range e.store.Held(owner(o.id)) {
+		held[id] = true
+	}
+	for _, id := range need {
+		if !held[id] {
+			return false, nil
 		}
 	}
-	return true
+	if err := e.store.Hold(ctx, owner(o.id), need...); err != nil && !errors.Is(err, cas.ErrReadOnly) {
+		return false, e.storeError(err)
+	}
+	return true, nil
 }
 
 // revert takes an operation back that failed, and returns what its caller is to know.

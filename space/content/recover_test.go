@@ -1,12 +1,15 @@
 package content_test
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/repa-app/repa/cas"
 	"github.com/repa-app/repa/cas/vfs"
 	"github.com/repa-app/repa/space/catalog"
 	"github.com/repa-app/repa/space/content"
@@ -285,4 +288,67 @@ func TestAnsweredChangesSurviveWithWhatOthersDid(t *testing.T) {
 			t.Errorf("they wrote %q: a %q, b %q", theirs, again.on(t, "a.md"), again.on(t, "b.md"))
 		}
 	}
+}
+
+// Whatever a crash in a change leaves and another program writes then, an operation that is not taken back has its bytes for good, also when the power
+// fails after the space was opened again.
+func TestWhatStaysHoldsItsBytes(t *testing.T) {
+	for name, next := range map[string]string{"new bytes": "A\n", "bytes of an earlier operation": "a\n"} {
+		disk := crashfs.New()
+		d := openDesk(t, disk, "/space")
+		d.save(t, learner, "w1", "a.md", "a\n")
+		d.save(t, learner, "w2", "a.md", "b\n")
+		recorded := make(chan struct{})
+		var once sync.Once
+		disk.SetFault(func(c crashfs.Call) error { // the journal is faster than the store
+			switch {
+			case c.Op == "sync" && strings.HasPrefix(c.Path, ".repa/journal"):
+				once.Do(func() { close(recorded) })
+			case c.Op == "write" && strings.HasPrefix(c.Path, ".repa/cas"):
+				<-recorded
+			}
+			return nil
+		})
+		trace := disk.Record()
+		d.save(t, learner, "w3", "a.md", next)
+		trace.Stop()
+		statuses := map[content.Status]int{}
+		for i := range trace.Len() + 1 {
+			found := append(slices.Collect(trace.At(i).Subsets(fewer(16, 4, 400))), trace.At(i))
+			for _, after := range found {
+				if err := vfs.WriteFile(after, "a.md", []byte("somebody else\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				first, now := standing(t, after)
+				again, _ := standing(t, now)
+				if first != again {
+					t.Errorf("%s, step %d: w3 is %q, and after another crash %q", name, i, first, again)
+				}
+				statuses[again]++
+			}
+		}
+		if t.Logf("%s: %v", name, statuses); statuses[content.Committed] == 0 {
+			t.Errorf("%s: nothing stays, which proves nothing", name)
+		}
+	}
+}
+
+// standing opens a space and says how w3 ended, and what is left when the power fails then; unless it was taken back, it must hold its two bodies.
+func standing(t *testing.T, disk *crashfs.FS) (content.Status, *crashfs.FS) {
+	t.Helper()
+	d, err := openOn(t.Context(), disk, "/space")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	o, _, err := d.Operation("w3")
+	held := d.store.Held(cas.Owner{Kind: cas.OwnerOperation, ID: "w3"})
+	if err == nil && o.Status != content.RolledBack && len(held) != 2 {
+		t.Errorf("w3 is %s and holds %v", o.Status, held)
+	}
+	return o.Status, disk.Crash(nil)
 }
