@@ -66,7 +66,7 @@ func (t Text) Encode(s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fail("unsupported_format", "the text is not valid UTF-8")
 	}
-	data, err := encodings[t.encoding].NewEncoder().String(s)
+	data, err := write(t.encoding, s)
 	if err != nil {
 		return nil, t.unencodable(s)
 	}
@@ -105,13 +105,8 @@ func Decode(data []byte, declared string) (Text, error) {
 	if IsText(data) {
 		return Text{s: string(data), encoding: UTF8}, nil
 	}
-	if name := wide(data); name != "" {
+	for _, name := range likeliest(data) {
 		if t, ok := decodeAs(data, name); ok {
-			return t, nil
-		}
-	}
-	if bytes.IndexByte(data, 0) < 0 {
-		if t, ok := likeliest(data); ok {
 			return t, nil
 		}
 	}
@@ -135,16 +130,16 @@ func decodeDeclared(data []byte, name string) (Text, error) {
 	return t, nil
 }
 
-// decodeAs reads bytes in an encoding; false when they are not in it.
+// decodeAs reads bytes in an encoding; false when they are not in it, or when writing the text again would give other bytes.
 func decodeAs(data []byte, name string) (Text, bool) {
 	if name == UTF8 {
 		return Text{s: string(data), encoding: UTF8}, IsText(data)
 	}
 	s, err := encodings[name].NewDecoder().Bytes(data)
-	if err != nil || bytes.ContainsRune(s, utf8.RuneError) || bytes.IndexByte(s, 0) >= 0 {
+	if err != nil || bytes.IndexByte(s, 0) >= 0 {
 		return Text{}, false
 	}
 	t := Text{s: string(s), encoding: name}
-	back, err := encodings[name].NewEncoder().Bytes(s)
+	back, err := write(name, t.s)
 	return t, err == nil && bytes.Equal(back, data)
 }

@@ -2,7 +2,11 @@ package text_test
 
 import (
 	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
@@ -14,58 +18,104 @@ import (
 	"github.com/repa-app/repa/space/text"
 )
 
-// notes are short texts as learners write them.
-var notes = map[string][]string{
-	text.GB18030: {
-		"# 素数\n\n素数是只能被1和它本身整除的自然数。\n- 2, 3, 5, 7\n",
-		"今天学习了微积分的基本定理，明天要复习极限。",
-		"错题：第三题的符号写反了",
-		"TODO: 看完第 4 章 (chapter 4)，做习题。",
-		"细胞膜的主要成分是磷脂双分子层。\r\n蛋白质镶嵌其中。\r\n",
-	},
-	text.Big5: {
-		"# 質數\n\n質數是只能被1和它本身整除的自然數。\n- 2, 3, 5, 7\n",
-		"今天學習了微積分的基本定理，明天要複習極限。",
-		"這是一個關於細胞的筆記，請再讀一次。",
-	},
-	text.ShiftJIS: {
-		"# 素数\n\n素数とは、1とその数自身でしか割り切れない自然数のことです。\n",
-		"今日は微分積分の基本定理を勉強しました。明日は極限を復習する。",
-		"テスト範囲は第3章から第5章まで。",
-	},
-	text.EUCKR: {
-		"# 소수\n\n소수는 1과 자기 자신으로만 나누어지는 자연수이다.\n",
-		"오늘은 미적분의 기본 정리를 공부했다. 내일은 극한을 복습해야 한다.",
-		"세포막의 주요 성분은 인지질이다.",
-	},
-}
-
 var codecs = map[string]encoding.Encoding{
 	text.GB18030: simplifiedchinese.GB18030, text.Big5: traditionalchinese.Big5, text.ShiftJIS: japanese.ShiftJIS, text.EUCKR: korean.EUCKR,
 	text.UTF16LE: unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), text.UTF16BE: unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
 }
 
+// encode writes a text of the tests in an encoding.
+func encode(t testing.TB, name, s string) []byte {
+	t.Helper()
+	if name == text.UTF8 {
+		return []byte(s)
+	}
+	data, err := codecs[name].NewEncoder().Bytes([]byte(s))
+	if err != nil {
+		t.Fatalf("%q in %s: %v", s, name, err)
+	}
+	return data
+}
+
 func TestEncodingsAreRecognised(t *testing.T) {
+	check := func(name, s string) {
+		t.Helper()
+		got, err := text.Decode(encode(t, name, s), "")
+		if err != nil || got.Encoding() != name || got.String() != s || got.BOM() {
+			t.Errorf("%q in %s was taken for %s: %q %v", s, name, got.Encoding(), got.String(), err)
+		}
+	}
+	for name, samples := range notes {
+		long := samples[0]
+		check(name, strings.Repeat("plain ASCII before it\n", 5000)+long)
+		check(name, strings.Repeat(long+"\n", 3000)) // what is judged ends somewhere in it
+		for _, s := range samples {
+			check(name, s)
+			check(text.UTF8, s)
+			if utf8.RuneCountInString(s) > 2 {
+				check(text.UTF16LE, s)
+				check(text.UTF16BE, s)
+			}
+			check(name, "---\ntitle: note\n---\n\n"+s+"\n\nSee [[other note]] and https://example.org/a?b=c.\n")
+		}
+	}
+	for _, s := range wideOnly {
+		check(text.UTF16LE, s)
+		check(text.UTF16BE, s)
+	}
+}
+
+// A part of a note is not taken for another encoding, wherever it is cut, unless it has next to nothing to tell it by.
+func TestPartsAreRecognised(t *testing.T) {
+	const length, least = 12, 5
 	for name, samples := range notes {
 		for _, s := range samples {
-			for _, as := range []string{name, text.UTF16LE, text.UTF16BE} {
-				data, err := codecs[as].NewEncoder().String(s)
-				if err != nil {
-					t.Fatalf("%s: %q: %v", as, s, err)
+			runes := []rune(s)
+			for at := 0; at+length <= len(runes); at++ {
+				part := string(runes[at : at+length])
+				if len(part)-length < 2*least { // characters that are not ASCII have three bytes
+					continue
 				}
-				wide := as != name
-				if wide && !bytes.ContainsAny([]byte(s), " \n1") {
-					continue // without any ASCII nothing tells
-				}
-				got, err := text.Decode([]byte(data), "")
-				if err != nil || got.Encoding() != as || got.String() != s || got.BOM() {
-					t.Errorf("%q in %s was taken for %s: %q %v", s, as, got.Encoding(), got.String(), err)
+				got, err := text.Decode(encode(t, name, part), "")
+				if err == nil && got.String() != part {
+					t.Errorf("%q in %s was taken for %s: %q", part, name, got.Encoding(), got.String())
 				}
 			}
+		}
+	}
+}
+
+func TestWhatIsNoSupportedTextIsRefused(t *testing.T) {
+	for name, data := range foreign {
+		for _, s := range []string{data, "# Title\n\n" + data, strings.Repeat(data, 20)} {
 			got, err := text.Decode([]byte(s), "")
-			if err != nil || got.Encoding() != text.UTF8 || got.String() != s {
-				t.Errorf("%q in UTF-8: %s %v", s, got.Encoding(), err)
+			var coded interface{ Code() string }
+			if !errors.As(err, &coded) || coded.Code() != "unsupported_format" {
+				t.Errorf("%s was taken for %s: %q %v", name, got.Encoding(), got.String(), err)
 			}
+		}
+	}
+	noise := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		data := make([]byte, 8+noise.IntN(400))
+		for i := range data {
+			data[i] = byte(noise.Uint32())
+		}
+		if got, err := text.Decode(data, ""); err == nil {
+			t.Errorf("noise % x was taken for %s: %q", data, got.Encoding(), got.String())
+		}
+	}
+}
+
+// In a code with two names for a character the bytes would not stay; no other encoding is taken in its place.
+func TestTextThatWouldChangeIsRefused(t *testing.T) {
+	for name, data := range map[string]string{
+		"NEC's ∪ in Shift_JIS":       string(encode(t, text.ShiftJIS, "集合の和は A ")) + "\x87\x9b B と書く。\n",
+		"cut character in Shift_JIS": string(encode(t, text.ShiftJIS, "今日は微分積分の基本定理を勉強しました。"))[:39],
+		"cut character in GB18030":   string(encode(t, text.GB18030, "今天学习了微积分的基本定理，明天要复习极限。"))[:43],
+		"UTF-16 with half a pair":    string(encode(t, text.UTF16LE, "今天学习了微积分的基本定理。")) + "\x00\xd8a\x00",
+	} {
+		if got, err := text.Decode([]byte(data), ""); err == nil {
+			t.Errorf("%s was taken for %s: %q", name, got.Encoding(), got.String())
 		}
 	}
 }
@@ -93,18 +143,61 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-func TestNoText(t *testing.T) {
-	for name, data := range map[string][]byte{
-		"PNG": []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01"), "zeros": make([]byte, 64), "random": {0xff, 0x81, 0x03, 0x9d, 0xc1, 0x80, 0xfe, 0x07},
-		"latin-1": []byte("caf\xe9 na\xefve \xfcber"), "NUL": []byte("a\x00b"),
+// Of several codes of a character the one is written that the programs of the encoding's home write and read.
+func TestUsualCodes(t *testing.T) {
+	for _, c := range []struct{ encoding, text, data string }{
+		{text.Big5, "包", "\xa5\x5d"}, {text.Big5, "港", "\xb4\xe4"}, {text.Big5, "煮", "\xb5\x4e"}, {text.Big5, "十", "\xa4\x51"}, {text.Big5, "〃", "\xa1\xb2"},
+		{text.ShiftJIS, "伹", "\xfa\x6d"}, {text.ShiftJIS, "髙", "\xfb\xfc"}, {text.ShiftJIS, "∪", "\x81\xbe"}, {text.ShiftJIS, "①", "\x87\x40"},
+		{text.EUCKR, "똠", "\x8c\x63"}, {text.GB18030, "包", "\xb0\xfc"}, {text.GB18030, "😀", "\x94\x39\xfc\x36"},
 	} {
-		if got, err := text.Decode(data, ""); err == nil {
-			t.Errorf("%s was taken for %s: %q", name, got.Encoding(), got.String())
+		got, err := text.Decode([]byte(c.data), c.encoding)
+		if err != nil || got.String() != c.text {
+			t.Errorf("% x in %s: %q %v", c.data, c.encoding, got.String(), err)
+			continue
+		}
+		if data, err := got.Encode("a" + c.text + c.text + "b"); err != nil || string(data) != "a"+c.data+c.data+"b" {
+			t.Errorf("%s in %s: % x %v", c.text, c.encoding, data, err)
 		}
 	}
-	for _, c := range []struct{ declared, data string }{{"latin-9", "x"}, {"utf-8", "\xff"}, {"shift_jis", "\xff\xff"}, {"utf-16le", "abc"}} {
+	const menu = "# 菜單\n\n- 肉包\n- 港式煮麵\n- 晴天的十樣菜\n"
+	got, err := text.Decode(nil, text.Big5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := got.Encode(menu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := text.Decode(data, ""); err != nil || got.Encoding() != text.Big5 || got.String() != menu {
+		t.Errorf("%s %q %v", got.Encoding(), got.String(), err)
+	}
+}
+
+func TestDeclaredEncoding(t *testing.T) {
+	for _, c := range []struct{ declared, data string }{{"latin-9", "x"}, {"utf-8", "\xff"}, {"utf-8", "a\x00"}, {"shift_jis", "\xff\xff"}, {"utf-16le", "abc"}} {
 		if _, err := text.Decode([]byte(c.data), c.declared); err == nil {
 			t.Errorf("%q was taken as %s", c.data, c.declared)
+		}
+	}
+	short := encode(t, text.EUCKR, "값") // too short to be recognised
+	if got, err := text.Decode(short, "EUC-KR"); err != nil || got.String() != "값" || got.Encoding() != text.EUCKR {
+		t.Errorf("declared EUC-KR: %q %v", got.String(), err)
+	}
+	if got, err := text.Decode([]byte("a\ufffdb"), ""); err != nil || got.String() != "a\ufffdb" {
+		t.Errorf("a replacement character that stands in the file: %q %v", got.String(), err)
+	}
+	if got, err := text.Decode(encode(t, text.UTF16LE, "a \ufffd b\n"), ""); err != nil || got.Encoding() != text.UTF16LE {
+		t.Errorf("the same in UTF-16: %q %v", got.String(), err)
+	}
+	if got, err := text.Decode(nil, ""); err != nil || got.String() != "" || got.Encoding() != text.UTF8 {
+		t.Errorf("nothing: %q %v", got.String(), err)
+	}
+}
+
+func TestIsText(t *testing.T) {
+	for s, want := range map[string]bool{"": true, "a\r\n": true, "\xef\xbb\xbf素数": true, "a\x00": false, "\xd6\xd0": false, "a\x00b\x00": false} {
+		if got := text.IsText([]byte(s)); got != want {
+			t.Errorf("%q: %v", s, got)
 		}
 	}
 }
@@ -128,12 +221,14 @@ func TestEncodeNamesWhatCannotBeWritten(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for name, samples := range notes {
 		for _, s := range samples {
-			data, err := codecs[name].NewEncoder().String(s)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add([]byte(data))
+			f.Add(encode(f, name, s))
 		}
+	}
+	for _, s := range foreign {
+		f.Add([]byte(s))
+	}
+	for _, s := range wideOnly {
+		f.Add(encode(f, text.UTF16LE, s))
 	}
 	f.Add([]byte("\xff\xfea\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
